@@ -1,0 +1,148 @@
+"""The one tree of errors. Each says what was wrong and where, and ends with what to do (`hint`)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class CounterfoilError(Exception):
+    """Base of all typed errors. `code` is stable; `message` is one clear line; `hint` says what to do."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class UsageError(CounterfoilError):
+    """The command or the request can't be understood."""
+
+    code = "usage"
+
+
+class ConfigError(CounterfoilError):
+    """A configuration file or value is wrong; the message names file, line and field."""
+
+    code = "config"
+
+
+class StoreError(CounterfoilError):
+    """The store can't be read or written."""
+
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    """The store's place can't be opened, is read-only, or is full."""
+
+    code = "store_unavailable"
+
+
+class Conflict(StoreError):
+    """An append expected another end of the log. Nothing was written."""
+
+    code = "conflict"
+
+
+class StaleFence(StoreError):
+    """The writer's lease has passed to another holder. Nothing was written."""
+
+    code = "stale_fence"
+
+
+class SessionHeld(StoreError):
+    """Another process drives this session; the message says which."""
+
+    code = "session_held"
+
+
+class SessionNotFound(StoreError):
+    """No session has this id."""
+
+    code = "session_not_found"
+
+
+class LogDamaged(StoreError):
+    """The log's digest chain or a row's content doesn't fit; the message names the first bad offset."""
+
+    code = "log_damaged"
+
+
+class CodecError(CounterfoilError):
+    """Bytes that aren't what they should be."""
+
+    code = "codec"
+
+
+class FoldError(CounterfoilError):
+    """An event can't follow the state that it meets. The session stays readable and is not resumable."""
+
+    code = "fold"
+
+
+class NotResumable(CounterfoilError):
+    """The session can be read but not driven; the message says why."""
+
+    code = "not_resumable"
+
+
+class SessionBusy(CounterfoilError):
+    """The session is running already: steer it, or wait."""
+
+    code = "session_busy"
+
+
+class AnswerRefused(CounterfoilError):
+    """An answer to an ask changed nothing."""
+
+    code = "answer_refused"
+
+
+class AskNotFound(AnswerRefused):
+    """No such ask in this session (or none that this principal may know of)."""
+
+    code = "ask_not_found"
+
+
+class AskWithdrawn(AnswerRefused):
+    """The ask was withdrawn before the answer came."""
+
+    code = "ask_withdrawn"
+
+
+class ToolFailure(CounterfoilError):
+    """A tool ran and failed in a way that the model should read.
+
+    `executed` says whether its side effects happened: `yes`, `no` or `unknown`.
+    """
+
+    code = "tool_failure"
+
+    def __init__(self, message: str, *, executed: str = "yes", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.executed = executed
+
+
+class ProviderError(CounterfoilError):
+    """The model's API failed.
+
+    `kind` is one of `auth`, `rate_limited`, `overloaded`, `unreachable`, `timeout`, `bad_request`,
+    `context_length`, `stream_cut`, `not_found`, `malformed`, `script`. `permanent` says whether asking again
+    can't help. `retry_after` is the provider's wish in seconds. The message never carries a key or a
+    pairing id.
+    """
+
+    code = "provider_error"
+
+    def __init__(
+        self, kind: str, message: str, *, permanent: bool, retry_after: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.permanent = permanent
+        self.retry_after = retry_after

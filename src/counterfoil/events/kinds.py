@@ -1,0 +1,321 @@
+"""The closed union of public events (engine specification, section 3), one frozen type per kind."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from counterfoil.events.base import Event
+from counterfoil.events.parts import Part
+from counterfoil.events.records import Ask, HookRecord, Receipt, Scope
+from counterfoil.events.values import (
+    CallStatus,
+    ErrorInfo,
+    Executed,
+    Limits,
+    Mode,
+    Principal,
+    PromptSource,
+    Relationship,
+    SessionKind,
+    Severity,
+    StopReason,
+    TurnStop,
+    Usage,
+)
+from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, RunID, SessionID, ToolCallID
+
+
+class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
+    """The first event of each log."""
+
+    session_id: SessionID
+    session_kind: SessionKind = SessionKind.MAIN
+    relationship: Relationship | None = None
+    owner: Principal
+    title: str = ""
+    workspace: str
+    provider: str
+    model: str
+    mode: Mode = "default"
+    limits: Limits = Limits()
+
+
+class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
+    """Metadata changed. Only what changed is set."""
+
+    title: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    mode: Mode | None = None
+    limits: Limits | None = None
+
+
+class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
+    """One drive of the loop begins; its prompt is the `user.prompt` that follows in the same run."""
+
+    run_id: RunID
+
+
+class RunFinished(Event, frozen=True, kw_only=True, tag="run.finished"):
+    """The run is over: exactly one for each run. `text` is the last message of the model."""
+
+    run_id: RunID
+    stop_reason: StopReason
+    usage: Usage = Usage()
+    turns: int = 0
+    text: str = ""
+    error: ErrorInfo | None = None
+
+
+class UserPrompt(Event, frozen=True, kw_only=True, tag="user.prompt"):
+    """Input for the model: from the person, as a steer into a running turn, or from the harness itself."""
+
+    parts: tuple[Part, ...]
+    source: PromptSource = "human"
+
+
+class TurnStarted(Event, frozen=True, kw_only=True, tag="turn.started"):
+    """A request goes to the model. `attempt` over 1: what was streamed before for this turn is void."""
+
+    turn: int
+    attempt: int = 1
+    provider: str
+    model: str
+
+
+class TurnFinished(Event, frozen=True, kw_only=True, tag="turn.finished"):
+    """The model's part of the turn is done; the calls that it made follow."""
+
+    turn: int
+    usage: Usage = Usage()
+    stop_reason: TurnStop = "end_turn"
+    model: str = ""
+
+
+class TurnRejected(Event, frozen=True, kw_only=True, tag="turn.rejected"):
+    """A turn came back that can't be accepted: nothing of it is recorded or run. No pairing id is named."""
+
+    turn: int
+    attempt: int = 1
+    code: Literal["duplicate_pairing", "outstanding_pairing", "empty_turn", "too_many_calls"]
+    reason: str
+    usage: Usage = Usage()
+
+
+class AssistantMessage(Event, frozen=True, kw_only=True, tag="assistant.message"):
+    """What the model said in one turn. Private half: `AssistantReplay`."""
+
+    turn: int
+    text: str = ""
+    reasoning: str = ""
+
+
+class MessageDelta(Event, frozen=True, kw_only=True, tag="message.delta"):
+    """Transient: more text of the message that streams."""
+
+    turn: int
+    text: str
+
+
+class ReasoningDelta(Event, frozen=True, kw_only=True, tag="reasoning.delta"):
+    """Transient: more text of the public reasoning."""
+
+    turn: int
+    text: str
+
+
+class CallDelta(Event, frozen=True, kw_only=True, tag="call.delta"):
+    """Transient: a call that the model is still writing. It has no id yet: nothing is accepted."""
+
+    turn: int
+    position: int
+    tool: str = ""
+    arguments_text: str = ""
+
+
+class CallAccepted(Event, frozen=True, kw_only=True, tag="call.accepted"):
+    """The engine accepted one invocation of a tool and gave it its id. Private half: `CallReplay`.
+
+    `problem` is set where the arguments weren't a JSON object; then nothing runs and `arguments` is empty.
+    """
+
+    tool_call_id: ToolCallID
+    turn: int
+    position: int
+    tool: str
+    arguments: dict[str, Any]
+    arguments_digest: Digest
+    read_only: bool = False
+    problem: str | None = None
+
+
+class CallEffective(Event, frozen=True, kw_only=True, tag="call.effective"):
+    """A hook changed what would run. The call keeps its id."""
+
+    tool_call_id: ToolCallID
+    arguments: dict[str, Any]
+    arguments_digest: Digest
+    hook_id: HookID
+
+
+class CallStarted(Event, frozen=True, kw_only=True, tag="call.started"):
+    """The call begins to execute. Durable before the tool runs: the commit point of a side effect."""
+
+    tool_call_id: ToolCallID
+    arguments_digest: Digest
+    attempt: int = 1
+
+
+class CallProgress(Event, frozen=True, kw_only=True, tag="call.progress"):
+    """Transient: news of a running call. `fraction` is between 0 and 1."""
+
+    tool_call_id: ToolCallID
+    text: str = ""
+    fraction: float | None = None
+
+
+class CallHeld(Event, frozen=True, kw_only=True, tag="call.held"):
+    """The result exists and is kept back until released or withheld. Private half: `HeldResult`."""
+
+    tool_call_id: ToolCallID
+    review_id: ReviewID
+    size: int
+    result_digest: Digest
+
+
+class CallFinished(Event, frozen=True, kw_only=True, tag="call.finished"):
+    """The final result. `executed` says whether side effects happened: `yes`, `no` or `unknown`."""
+
+    tool_call_id: ToolCallID
+    status: CallStatus
+    parts: tuple[Part, ...] = ()
+    executed: Executed
+    duration_ms: int = 0
+
+
+class HookRecorded(Event, frozen=True, kw_only=True, tag="hook.recorded"):
+    """A hook or review said something; the record carries its id and revision."""
+
+    record: HookRecord
+
+
+class AskOpened(Event, frozen=True, kw_only=True, tag="ask.opened"):
+    """A person is asked about one call."""
+
+    ask: Ask
+
+
+class AskWithdrawn(Event, frozen=True, kw_only=True, tag="ask.withdrawn"):
+    """The question no longer stands; an answer to it changes nothing."""
+
+    ask_id: AskID
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID
+    reason: str
+
+
+class AskSettled(Event, frozen=True, kw_only=True, tag="ask.settled"):
+    """The ask has its verdict."""
+
+    receipt: Receipt
+
+
+class DelegationStarted(Event, frozen=True, kw_only=True, tag="delegation.started"):
+    """A call of this session started a child session."""
+
+    tool_call_id: ToolCallID
+    child_session_id: SessionID
+    session_kind: SessionKind
+    member: str | None = None
+    preview: str = ""
+
+
+class DelegationProgress(Event, frozen=True, kw_only=True, tag="delegation.progress"):
+    """Transient: a bounded preview of a child."""
+
+    tool_call_id: ToolCallID
+    child_session_id: SessionID
+    preview: str = ""
+
+
+class DelegationFinished(Event, frozen=True, kw_only=True, tag="delegation.finished"):
+    """A child session ended."""
+
+    tool_call_id: ToolCallID
+    child_session_id: SessionID
+    stop_reason: StopReason
+    preview: str = ""
+
+
+class CompactionDone(Event, frozen=True, kw_only=True, tag="compaction.done"):
+    """History up to and with offset `replaced_through` is now told by `summary`.
+
+    The events themselves stay in the log: `archive` names their range, and their ids stay valid.
+    """
+
+    summary: str
+    replaced_from: Offset
+    replaced_through: Offset
+    archive: str
+    trigger: Literal["manual", "auto", "context_length"] = "auto"
+    usage: Usage = Usage()
+
+
+class GrantChanged(Event, frozen=True, kw_only=True, tag="grant.changed"):
+    """A rule was learned from an answer, or revoked."""
+
+    rule: str
+    scope: Scope
+    revoked: bool = False
+    ask_id: AskID | None = None
+    decided_by: Principal
+
+
+class Notice(Event, frozen=True, kw_only=True, tag="notice"):
+    """Something that people must see and that isn't about one call."""
+
+    severity: Severity
+    code: str
+    text: str
+
+
+class UnknownEvent(Event, frozen=True, kw_only=True, tag="unknown"):
+    """An event of a kind, or with a content, that this version doesn't know. `body` is its exact JSON text."""
+
+    original_kind: str
+    body: msgspec.Raw
+
+
+TRANSIENT: frozenset[type[Event]] = frozenset(
+    {MessageDelta, ReasoningDelta, CallDelta, CallProgress, DelegationProgress}
+)
+"""Kinds that are sent to whoever watches and not logged."""
+
+DURABLE: tuple[type[Event], ...] = (
+    SessionCreated,
+    SessionUpdated,
+    RunStarted,
+    RunFinished,
+    UserPrompt,
+    TurnStarted,
+    TurnFinished,
+    TurnRejected,
+    AssistantMessage,
+    CallAccepted,
+    CallEffective,
+    CallStarted,
+    CallHeld,
+    CallFinished,
+    HookRecorded,
+    AskOpened,
+    AskWithdrawn,
+    AskSettled,
+    DelegationStarted,
+    DelegationFinished,
+    CompactionDone,
+    GrantChanged,
+    Notice,
+)
+"""Kinds that are logged."""

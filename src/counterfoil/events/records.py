@@ -1,0 +1,118 @@
+"""Hook records, asks and receipts: what has a say about a call leaves one of these."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from counterfoil.events.base import Value
+from counterfoil.events.values import Principal, Severity
+from counterfoil.identity import AskID, Digest, HookID, ReviewID, ReviewJob, Revision, SessionID, ToolCallID
+
+Outcome = Literal[
+    "blocked",
+    "denied",
+    "asked",
+    "allowed",
+    "changed_input",
+    "changed_output",
+    "added_context",
+    "stopped",
+    "notice",
+    "failed",
+    "reviewed",
+]
+ReviewState = Literal[
+    "pending",
+    "clear",
+    "concern",
+    "unresolved",
+    "failed",
+    "asked",
+    "held",
+    "released",
+    "withheld",
+    "denied",
+    "withdrawn",
+]
+Verdict = Literal["allow", "deny", "release", "withhold"]
+Scope = Literal["once", "session", "always"]
+
+
+class Definition(Value, frozen=True, kw_only=True):
+    """The configured hook or review that spoke: its stable name and the tier that configured it."""
+
+    name: str
+    tier: Literal["operator", "user", "project", "builtin"] = "user"
+
+
+class Review(Value, frozen=True, kw_only=True):
+    """The machine-level part of a review. The checker's prose is never here."""
+
+    review_id: ReviewID
+    job: ReviewJob
+    state: ReviewState
+    policy: str = ""
+    checker: str = ""
+    categories: tuple[str, ...] = ()
+    confidence: str = ""
+    reviewed_digest: Digest | None = None
+    outage: str | None = None
+    ask_id: AskID | None = None
+
+
+class HookRecord(Value, frozen=True, kw_only=True):
+    """One published logical outcome of a hook or review, at one revision.
+
+    `before` and `after` are digests of what a change changed; `diff` is a bounded text of it.
+    """
+
+    hook_id: HookID
+    revision: Revision
+    phase: str
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID | None = None
+    definition: Definition
+    outcome: Outcome
+    severity: Severity
+    message: str = ""
+    before: Digest | None = None
+    after: Digest | None = None
+    diff: str = ""
+    duration_ms: int = 0
+    exit_code: int | None = None
+    started_at: int = 0
+    review: Review | None = None
+
+
+class Ask(Value, frozen=True, kw_only=True):
+    """One question to a person about one call: exactly these arguments would run.
+
+    `rule` is the narrowest rule that "always" would learn, where one can be learned.
+    """
+
+    ask_id: AskID
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID
+    review_id: ReviewID | None = None
+    tool: str
+    arguments: dict[str, Any]
+    arguments_digest: Digest
+    reason: str
+    choices: tuple[str, ...] = ("allow", "deny")
+    rule: str | None = None
+
+
+class Receipt(Value, frozen=True, kw_only=True):
+    """How an ask was settled. `decided_by` is stamped at the door, `decided_at` is µs since the epoch, UTC."""
+
+    ask_id: AskID
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID
+    review_id: ReviewID | None = None
+    verdict: Verdict
+    scope: Scope = "once"
+    decided_by: Principal
+    decided_at: int
+    arguments_digest: Digest
+    note: str = ""
+    idempotency_key: str | None = None

@@ -1,0 +1,30 @@
+"""How much of a result the model gets: the head and the tail, cut between characters."""
+
+from __future__ import annotations
+
+from counterfoil.events import Part, TextPart
+
+MODEL_CHARACTERS = 30_000
+"""Characters of text of one result that the model gets (engine specification, section 6)."""
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """`text`, or its head and tail with a line between that says how many characters were left out."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-tail:]}"
+
+
+def for_model(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """`parts` with each text bounded to `MODEL_CHARACTERS`."""
+    if all(not isinstance(p, TextPart) or len(p.text) <= MODEL_CHARACTERS for p in parts):
+        return parts
+    return tuple(
+        TextPart(text=cut_middle(p.text, MODEL_CHARACTERS), truncated_bytes=p.truncated_bytes)
+        if isinstance(p, TextPart)
+        else p
+        for p in parts
+    )

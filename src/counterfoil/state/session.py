@@ -1,0 +1,147 @@
+"""The state of one session: everything that a fold over its log gives."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from counterfoil.events import (
+    Ask,
+    AssistantReplay,
+    CallReplay,
+    Limits,
+    Mode,
+    Principal,
+    Receipt,
+    Relationship,
+    SessionKind,
+    SessionStatus,
+    StopReason,
+    Usage,
+    UserPrompt,
+)
+from counterfoil.identity import AskID, Digest, Offset, RunID, SessionID, ToolCallID
+from counterfoil.state.history import History, HistoryResult
+
+CallPhase = Literal["accepted", "asked", "started", "held", "finished"]
+
+
+class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ."""
+
+    tool_call_id: ToolCallID
+    turn: int
+    position: int
+    tool: str
+    arguments: dict[str, Any]
+    arguments_digest: Digest
+    read_only: bool = False
+    problem: str | None = None
+    original: dict[str, Any] | None = None
+    replay: CallReplay | None = None
+    phase: CallPhase = "accepted"
+    attempt: int = 0
+    ask_id: AskID | None = None
+    receipt: Receipt | None = None
+    result: HistoryResult | None = None
+
+
+class OpenTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An accepted turn whose calls haven't all finished: not yet part of history."""
+
+    offset: Offset
+    turn: int
+    text: str
+    replay: AssistantReplay | None = None
+    calls: list[OpenCall] = msgspec.field(default_factory=list)
+
+
+class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The run in hand, and what its limits count."""
+
+    run_id: RunID
+    turn: int = 0
+    attempt: int = 0
+    turn_open: bool = False
+    tool_calls: int = 0
+    consecutive_failures: int = 0
+    usage: Usage = Usage()
+    last_text: str = ""
+    signature: str = ""
+    repeats: int = 0
+    last_seq: int = 0
+
+
+class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How the run before ended."""
+
+    run_id: RunID
+    stop_reason: StopReason
+    text: str = ""
+
+
+class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Session metadata. Times are µs since the epoch, UTC."""
+
+    session_id: SessionID
+    kind: SessionKind = SessionKind.MAIN
+    relationship: Relationship | None = None
+    owner: Principal
+    title: str = ""
+    workspace: str
+    provider: str
+    model: str
+    mode: Mode = "default"
+    limits: Limits = Limits()
+    created_at: int = 0
+    updated_at: int = 0
+
+
+class Grant(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A rule learned from an answer of "always" or "this session"."""
+
+    rule: str
+    scope: str
+    ask_id: AskID | None = None
+
+
+class SessionState(msgspec.Struct, kw_only=True):
+    """All that the engine knows of a session. Made by `fold` alone, event by event.
+
+    Its size is bounded by the context: history since the last compaction, the open turn, open asks and the
+    receipts of the run in hand. `revision` is the high-water mark of published hook records.
+    """
+
+    meta: Meta
+    status: SessionStatus = "idle"
+    offset: Offset = Offset(0)
+    revision: int = 0
+    run: RunState | None = None
+    last_run: LastRun | None = None
+    history: History = msgspec.field(default_factory=History)
+    open_turn: OpenTurn | None = None
+    inbox: list[tuple[Offset, UserPrompt]] = msgspec.field(default_factory=list)
+    asks: dict[AskID, Ask] = msgspec.field(default_factory=dict)
+    receipts: dict[AskID, Receipt] = msgspec.field(default_factory=dict)
+    withdrawn: dict[AskID, str] = msgspec.field(default_factory=dict)
+    grants: list[Grant] = msgspec.field(default_factory=list)
+    usage: Usage = Usage()
+    last_input_tokens: int = 0
+    runs: int = 0
+    unknown_events: int = 0
+
+    def open_calls(self) -> list[OpenCall]:
+        """The calls that have no final result yet, in call order."""
+        return [c for c in self.open_turn.calls if c.phase != "finished"] if self.open_turn else []
+
+    def call(self, tool_call_id: ToolCallID) -> OpenCall | None:
+        """The call of the turn in hand that has this id."""
+        for call in self.open_turn.calls if self.open_turn else ():
+            if call.tool_call_id == tool_call_id:
+                return call
+        return None
+
+    def outstanding_pairings(self) -> set[str]:
+        """The private pairing ids of calls that have no final result."""
+        return {c.replay.pairing_id for c in self.open_calls() if c.replay is not None}
