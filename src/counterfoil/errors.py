@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from counterfoil.events import Receipt
 
 
 class CounterfoilError(Exception):
@@ -113,6 +116,19 @@ class AskWithdrawn(AnswerRefused):
     """The ask was withdrawn before the answer came."""
 
     code = "ask_withdrawn"
+
+
+class AskIsSettled(AnswerRefused):
+    """The ask already has a verdict. Holds the receipt that won."""
+
+    code = "ask_settled"
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__(
+            f"ask {receipt.ask_id} is settled already: {receipt.verdict} by {receipt.decided_by.name}",
+            hint="nothing changed",
+        )
+        self.receipt = receipt
 
 
 class ToolFailure(CounterfoilError):

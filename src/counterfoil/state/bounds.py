@@ -8,6 +8,10 @@ MODEL_CHARACTERS = 30_000
 """Characters of text of one result that the model gets (engine specification, section 6)."""
 
 
+LOG_BYTES = 256 * 1024
+"""Bytes of text of one result that the log keeps."""
+
+
 def cut_middle(text: str, limit: int) -> str:
     """`text`, or its head and tail with a line between that says how many characters were left out."""
     if len(text) <= limit:
@@ -15,7 +19,7 @@ def cut_middle(text: str, limit: int) -> str:
     head = limit * 2 // 3
     tail = limit - head
     left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-tail:]}"
+    return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
 
 
 def for_model(parts: tuple[Part, ...]) -> tuple[Part, ...]:
@@ -28,3 +32,21 @@ def for_model(parts: tuple[Part, ...]) -> tuple[Part, ...]:
         else p
         for p in parts
     )
+
+
+def for_log(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """`parts` with each text bounded to `LOG_BYTES` of UTF-8, cut between characters."""
+    if all(not isinstance(p, TextPart) or len(p.text) * 4 <= LOG_BYTES for p in parts):
+        return parts
+    return tuple(_cut_bytes(p) if isinstance(p, TextPart) else p for p in parts)
+
+
+def _cut_bytes(part: TextPart) -> TextPart:
+    data = part.text.encode("utf-8", "replace")
+    if len(data) <= LOG_BYTES:
+        return part
+    head = data[: LOG_BYTES * 2 // 3].decode("utf-8", "ignore")
+    tail = data[-(LOG_BYTES // 3) :].decode("utf-8", "ignore")
+    left_out = len(data) - len(head.encode()) - len(tail.encode())
+    text = f"{head}\n[… {left_out} bytes left out …]\n{tail}"
+    return TextPart(text=text, truncated_bytes=part.truncated_bytes + left_out)

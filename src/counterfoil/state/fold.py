@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+import msgspec
+
 from counterfoil import events as ev
 from counterfoil.errors import FoldError
-from counterfoil.events.codec import decode_private, event_of
+from counterfoil.events.codec import KINDS, decode_private, event_of
 from counterfoil.identity import Offset, derive
 from counterfoil.state.bounds import for_model
 from counterfoil.state.history import HistoryCall, HistoryResult, PromptItem, TurnItem
@@ -17,11 +19,13 @@ from counterfoil.state.session import Grant, LastRun, Meta, OpenCall, OpenTurn, 
 class Row:
     """What the fold reads of one stored row."""
 
-    __slots__ = ("event", "offset", "private", "recorded_at", "run_id", "seq")
+    __slots__ = ("event", "offset", "private", "recorded_at", "run_id", "seq", "session_id")
 
-    def __init__(self, stored: ev.StoredEvent, event: ev.Event | None = None) -> None:
-        self.event = event if event is not None else event_of(stored)
-        self.private = decode_private(stored.private) if stored.private is not None else None
+    def __init__(self, stored: ev.StoredEvent, entry: ev.Entry | None = None) -> None:
+        """`entry` is what `stored` was made from, where it is at hand: then nothing is decoded again."""
+        self.event = event_of(stored) if entry is None else entry.event
+        self.private = decode_private(stored.private) if entry is None else entry.private
+        self.session_id = stored.session_id
         self.offset = stored.offset
         self.run_id = stored.run_id
         self.seq = stored.seq
@@ -45,12 +49,14 @@ def apply(state: SessionState | None, row: Row) -> SessionState:
     event = row.event
     if state is None:
         if not isinstance(event, ev.SessionCreated):
-            raise FoldError(f"the log begins with {type(event).__name__} and not with session.created")
+            raise FoldError(f"the log begins with {type(event).__name__} and not with session.created (offset {row.offset})")
         state = _created(event, row)
     elif isinstance(event, ev.SessionCreated):
         raise FoldError(f"a second session.created at offset {row.offset}")
     if row.offset != state.offset + 1:
         raise FoldError(f"offset {row.offset} follows {state.offset}")
+    if row.session_id != state.meta.session_id:
+        raise FoldError(f"the row at offset {row.offset} is of session {row.session_id}")
     reducer = _REDUCERS.get(type(event))
     if reducer is not None:
         reducer(state, event, row)
@@ -105,14 +111,19 @@ _STATUS_OF_STOP: dict[str, ev.SessionStatus] = {
 }
 
 
+def status_after(stop: ev.StopReason) -> ev.SessionStatus:
+    """What a session is after a run that ended so."""
+    return _STATUS_OF_STOP.get(stop, "failed")
+
+
 def _run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
     if s.run is None or s.run.run_id != e.run_id:
         raise FoldError(f"run {e.run_id} finishes and isn't the open one (offset {row.offset})")
     if s.open_turn is not None:
         raise FoldError(f"run {e.run_id} finishes while calls have no result (offset {row.offset})")
     _flush_inbox(s)
-    s.last_run = LastRun(run_id=e.run_id, stop_reason=e.stop_reason, text=e.text)
-    s.status = _STATUS_OF_STOP.get(e.stop_reason, "failed")
+    s.last_run = LastRun(run_id=e.run_id, stop_reason=e.stop_reason, text=e.text, usage=e.usage)
+    s.status = status_after(e.stop_reason)
     s.run = None
 
 
@@ -139,6 +150,8 @@ def _turn_started(s: SessionState, e: ev.TurnStarted, row: Row) -> None:
 
 def _turn_rejected(s: SessionState, e: ev.TurnRejected, row: Row) -> None:
     run = _run(s, row)
+    if s.open_turn is not None:
+        raise FoldError(f"turn {e.turn} is rejected after it was accepted (offset {row.offset})")
     run.turn_open = False
     _count_usage(s, run, e.usage)
     _flush_inbox(s)
@@ -148,7 +161,7 @@ def _turn_finished(s: SessionState, e: ev.TurnFinished, row: Row) -> None:
     run = _run(s, row)
     run.turn_open = False
     _count_usage(s, run, e.usage)
-    if s.open_turn is not None and not s.open_turn.calls:
+    if s.open_turn is not None and not s.open_calls():
         _close_turn(s, run)
     elif s.open_turn is None:
         _flush_inbox(s)
@@ -209,11 +222,20 @@ def _call_started(s: SessionState, e: ev.CallStarted, row: Row) -> None:
         raise FoldError(f"call {e.tool_call_id} starts with other arguments than its own (offset {row.offset})")
     if call.phase == "asked":
         raise FoldError(f"call {e.tool_call_id} starts while its ask is open (offset {row.offset})")
+    if call.phase == "held" or call.problem is not None:
+        raise FoldError(f"call {e.tool_call_id} starts and may not run (offset {row.offset})")
+    if call.receipt is not None and call.receipt.verdict == "deny":
+        raise FoldError(f"call {e.tool_call_id} starts and was denied (offset {row.offset})")
+    if e.attempt <= call.attempt:
+        raise FoldError(f"call {e.tool_call_id} starts twice as attempt {e.attempt} (offset {row.offset})")
     call.phase, call.attempt = "started", e.attempt
 
 
 def _call_held(s: SessionState, e: ev.CallHeld, row: Row) -> None:
-    _open_call(s, e.tool_call_id, row).phase = "held"
+    call = _open_call(s, e.tool_call_id, row)
+    if call.phase != "started":
+        raise FoldError(f"call {e.tool_call_id} is held in phase {call.phase} (offset {row.offset})")
+    call.phase = "held"
 
 
 def _call_finished(s: SessionState, e: ev.CallFinished, row: Row) -> None:
@@ -268,11 +290,13 @@ def _hook_recorded(s: SessionState, e: ev.HookRecorded, row: Row) -> None:
 def _ask_opened(s: SessionState, e: ev.AskOpened, row: Row) -> None:
     ask = e.ask
     call = _open_call(s, ask.tool_call_id, row)
-    if ask.origin_session_id != s.meta.session_id:
+    if ask.origin_session_id != s.meta.session_id and s.meta.kind is not ev.SessionKind.FORK:
         raise FoldError(f"ask {ask.ask_id} is of another session (offset {row.offset})")
     if call.phase not in ("accepted", "held"):
         raise FoldError(f"ask {ask.ask_id} opens on a call in phase {call.phase} (offset {row.offset})")
-    if ask.arguments_digest != call.arguments_digest:
+    if call.ask_id in s.asks or ask.ask_id in s.receipts or ask.ask_id in s.withdrawn:
+        raise FoldError(f"ask {ask.ask_id} opens a second time, or beside another (offset {row.offset})")
+    if (ask.tool, ask.arguments_digest, ask.arguments) != (call.tool, call.arguments_digest, call.arguments):
         raise FoldError(f"ask {ask.ask_id} shows other arguments than the call's (offset {row.offset})")
     s.asks[ask.ask_id] = ask
     if call.phase == "accepted":
@@ -282,19 +306,26 @@ def _ask_opened(s: SessionState, e: ev.AskOpened, row: Row) -> None:
 
 
 def _ask_withdrawn(s: SessionState, e: ev.AskWithdrawn, row: Row) -> None:
-    _close_ask(s, e.ask_id, row)
+    ask = _close_ask(s, e.ask_id, row)
+    if (e.tool_call_id, e.origin_session_id) != (ask.tool_call_id, ask.origin_session_id):
+        raise FoldError(f"ask {e.ask_id} is withdrawn for another call (offset {row.offset})")
     s.withdrawn[e.ask_id] = e.reason
 
 
 def _ask_settled(s: SessionState, e: ev.AskSettled, row: Row) -> None:
     receipt = e.receipt
     ask = _close_ask(s, receipt.ask_id, row)
-    if (receipt.tool_call_id, receipt.arguments_digest) != (ask.tool_call_id, ask.arguments_digest):
+    if _about(receipt) != _about(ask):
         raise FoldError(f"the receipt of ask {ask.ask_id} is about another call (offset {row.offset})")
     s.receipts[receipt.ask_id] = receipt
     call = s.call(receipt.tool_call_id)
     if call is not None:
         call.receipt = receipt
+
+
+def _about(of: ev.Ask | ev.Receipt) -> tuple[object, ...]:
+    """What an ask and its receipt have to agree on."""
+    return of.origin_session_id, of.tool_call_id, of.review_id, of.arguments_digest
 
 
 def _close_ask(s: SessionState, ask_id: Any, row: Row) -> ev.Ask:
@@ -310,7 +341,10 @@ def _close_ask(s: SessionState, ask_id: Any, row: Row) -> ev.Ask:
 
 
 def _compaction_done(s: SessionState, e: ev.CompactionDone, row: Row) -> None:
-    s.history.compact(e.replaced_through, e.summary)
+    try:
+        s.history.compact(e.replaced_through, e.summary)
+    except ValueError as fault:
+        raise FoldError(f"the compaction at offset {row.offset} replaces nothing") from fault
     s.usage += e.usage
     s.last_input_tokens = 0
 
@@ -323,6 +357,27 @@ def _grant_changed(s: SessionState, e: ev.GrantChanged, row: Row) -> None:
 
 def _unknown(s: SessionState, e: ev.UnknownEvent, row: Row) -> None:
     s.unknown_events += 1
+    known = KINDS.get(e.original_kind)
+    if known is ev.HookRecorded:
+        s.revision = max(s.revision, _revision_of(e, row))
+    elif known is not None and _REDUCERS.get(known, _nothing) is not _nothing:
+        raise FoldError(f"{e.original_kind} at offset {row.offset} has a content that this version doesn't know")
+
+
+class _Numbered(msgspec.Struct):
+    revision: int
+
+
+class _NumberedRecord(msgspec.Struct):
+    record: _Numbered
+
+
+def _revision_of(e: ev.UnknownEvent, row: Row) -> int:
+    """The revision of a record that can't be read otherwise: what is published next has to be above it."""
+    try:
+        return msgspec.json.decode(e.body, type=_NumberedRecord).record.revision
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise FoldError(f"the record at offset {row.offset} has no revision that can be read") from fault
 
 
 def _nothing(s: SessionState, e: ev.Event, row: Row) -> None:

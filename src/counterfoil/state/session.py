@@ -79,6 +79,7 @@ class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     run_id: RunID
     stop_reason: StopReason
     text: str = ""
+    usage: Usage = Usage()
 
 
 class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -1,0 +1,120 @@
+"""Questions to people about calls: opened, waited for, answered once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from counterfoil import errors
+from counterfoil.engine.context import Context, Parked
+from counterfoil.errors import AskIsSettled, AskNotFound, UsageError
+from counterfoil.events import Ask, AskOpened, AskSettled, AskWithdrawn, Principal, Receipt, Scope, Verdict
+from counterfoil.identity import AskID
+from counterfoil.state import OpenCall
+
+
+async def put(ctx: Context, call: OpenCall, reason: str) -> Receipt:
+    """Ask a person about `call`, or go on waiting where it was asked before a restart. Returns the receipt.
+
+    Raises `Parked` when the drive is to be left meanwhile.
+    """
+    ask_id = call.ask_id if call.ask_id in ctx.state.asks else None
+    if ask_id is None:
+        ask_id = ctx.parts.ids.ask()
+        ask = Ask(
+            ask_id=ask_id,
+            origin_session_id=ctx.state.meta.session_id,
+            tool_call_id=call.tool_call_id,
+            tool=call.tool,
+            arguments=call.arguments,
+            arguments_digest=call.arguments_digest,
+            reason=reason,
+        )
+        waiter = _waiter(ctx, ask_id)
+        await ctx.publish(AskOpened(ask=ask))
+    else:
+        waiter = _waiter(ctx, ask_id)
+    try:
+        receipt = await waiter
+    finally:
+        ctx.waiters.pop(ask_id, None)
+    if receipt is None:
+        raise Parked
+    return receipt
+
+
+async def withdraw(ctx: Context, call: OpenCall, reason: str) -> None:
+    """Take back the open ask of `call`; an answer that comes later changes nothing."""
+    if call.ask_id is None or call.ask_id not in ctx.state.asks:
+        return
+    await ctx.publish(
+        AskWithdrawn(
+            ask_id=call.ask_id,
+            origin_session_id=ctx.state.meta.session_id,
+            tool_call_id=call.tool_call_id,
+            reason=reason,
+        )
+    )
+
+
+def _waiter(ctx: Context, ask_id: AskID) -> asyncio.Future[Receipt | None]:
+    waiter: asyncio.Future[Receipt | None] = asyncio.get_running_loop().create_future()
+    ctx.waiters[ask_id] = waiter
+    return waiter
+
+
+def park(ctx: Context) -> None:
+    """Leave the drive at its open ask, if it waits at one. The ask stays open."""
+    for waiter in ctx.waiters.values():
+        if not waiter.done():
+            waiter.set_result(None)
+
+
+async def settle(
+    ctx: Context,
+    ask_id: AskID,
+    verdict: Verdict,
+    *,
+    principal: Principal,
+    scope: Scope = "once",
+    note: str = "",
+    idempotency_key: str | None = None,
+) -> Receipt:
+    """Answer the ask: exactly the call that it shows, with exactly the arguments that it shows.
+
+    The caller holds the session's answer lock. Raises `AskIsSettled` (with the receipt that won),
+    `AskWithdrawn`, `AskNotFound`; then nothing changed. The same verdict with the same key is one answer.
+    """
+    ask = ctx.state.asks.get(ask_id)
+    if ask is None:
+        return _settled_before(ctx, ask_id, verdict, idempotency_key)
+    if verdict not in ask.choices:
+        raise UsageError(f"ask {ask_id} offers {', '.join(ask.choices)}; the answer was {verdict}")
+    receipt = Receipt(
+        ask_id=ask.ask_id,
+        origin_session_id=ask.origin_session_id,
+        tool_call_id=ask.tool_call_id,
+        review_id=ask.review_id,
+        verdict=verdict,
+        scope=scope,
+        decided_by=principal,
+        decided_at=ctx.parts.clock.now(),
+        arguments_digest=ask.arguments_digest,
+        note=note,
+        idempotency_key=idempotency_key,
+    )
+    await ctx.publish(AskSettled(receipt=receipt))
+    waiter = ctx.waiters.get(ask_id)
+    if waiter is not None and not waiter.done():
+        waiter.set_result(receipt)
+    return receipt
+
+
+def _settled_before(ctx: Context, ask_id: AskID, verdict: Verdict, key: str | None) -> Receipt:
+    receipt = ctx.state.receipts.get(ask_id)
+    if receipt is not None:
+        if key is not None and (receipt.idempotency_key, receipt.verdict) == (key, verdict):
+            return receipt
+        raise AskIsSettled(receipt)
+    if ask_id in ctx.state.withdrawn:
+        raise errors.AskWithdrawn(f"ask {ask_id} was withdrawn: {ctx.state.withdrawn[ask_id]}", hint="nothing changed")
+    raise AskNotFound(f"no ask {ask_id} in this session", hint="`counterfoil asks` lists the open ones")

@@ -1,0 +1,104 @@
+"""What every step of a run works on: the adapters, the published state and the waiters of one driven session."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import msgspec
+
+from counterfoil.engine.publish import Publisher
+from counterfoil.engine.settings import EngineSettings, Parts
+from counterfoil.events import CallProgress, ErrorInfo, Event, Receipt, StopReason, Usage
+from counterfoil.events.codec import clean_text
+from counterfoil.identity import AskID, RunID, ToolCallID
+from counterfoil.ports import Provider, ToolContext, Toolset
+from counterfoil.state import EncodedHistory, OpenCall, SessionState
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the loop ended."""
+
+    reason: StopReason
+    error: ErrorInfo | None = None
+
+
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a drive ended. Parked: the run isn't over, it waits for an answer, and `stop_reason` is None."""
+
+    run_id: RunID
+    stop_reason: StopReason | None
+    text: str = ""
+    error: ErrorInfo | None = None
+    parked: bool = False
+    usage: Usage = Usage()
+
+
+class Parked(Exception):
+    """The drive is left with its ask open; nothing is finished or withdrawn."""
+
+
+class Context:
+    """One driven session. `state` is folded from what was published, and changes with each publication."""
+
+    def __init__(self, parts: Parts, publisher: Publisher, toolset: Toolset) -> None:
+        self.parts = parts
+        self.publisher = publisher
+        self.toolset = toolset
+        self.waiters: dict[AskID, asyncio.Future[Receipt | None]] = {}
+        self.compact_wanted = False
+        self._provider: Provider | None = None
+        self._memos: dict[str, EncodedHistory] = {}
+        self._system: str | None = None
+
+    @property
+    def state(self) -> SessionState:
+        """The folded state."""
+        return self.publisher.state
+
+    @property
+    def settings(self) -> EngineSettings:
+        """The engine's settings."""
+        return self.parts.settings
+
+    @property
+    def provider(self) -> Provider:
+        """The provider that the session's metadata names, made when first needed."""
+        if self._provider is None:
+            self._provider = self.parts.provider_for(self.state.meta.provider, self.state.meta.model)
+        return self._provider
+
+    def memo(self) -> EncodedHistory:
+        """The wire bytes of this session's history for the present provider."""
+        return self._memos.setdefault(self.provider.origin, EncodedHistory())
+
+    def system_prompt(self) -> str:
+        """The system prompt: assembled once, so that it is the same for each turn and caches hit."""
+        if self._system is None:
+            self._system = self.settings.system_prompt(self.state.meta)
+        return self._system
+
+    async def forget_provider(self) -> None:
+        """After a change of model or mode: the next turn asks the new one."""
+        provider, self._provider, self._system = self._provider, None, None
+        if provider is not None:
+            await provider.close()
+
+    async def publish(self, *events: Event) -> None:
+        """Publish durable events as one batch."""
+        await self.publisher.publish(*events)
+
+    def tool_context(self, call: OpenCall) -> ToolContext:
+        """What the tool of `call` gets to know."""
+        call_id = call.tool_call_id
+        return ToolContext(
+            session_id=self.state.meta.session_id,
+            tool_call_id=call_id,
+            workspace=Path(self.state.meta.workspace),
+            output_dir=Path(self.parts.output_dir) / self.state.meta.session_id,
+            environment=self.parts.environment,
+            progress=lambda text: self._progress(call_id, text),
+        )
+
+    def _progress(self, call_id: ToolCallID, text: str) -> None:
+        self.publisher.transient(CallProgress(tool_call_id=call_id, text=clean_text(text)[:2000]))

@@ -1,0 +1,143 @@
+"""The engine: makes, opens, reads and forks sessions on its adapters."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+
+from counterfoil.engine.clock import SystemClock
+from counterfoil.engine.context import Context
+from counterfoil.engine.fork import append_first, fork_session
+from counterfoil.engine.publish import Publisher
+from counterfoil.engine.session import Session
+from counterfoil.engine.settings import EngineSettings, NewSession, Parts
+from counterfoil.engine.watch import Hub
+from counterfoil.errors import CodecError, FoldError, NotResumable, SessionNotFound, UsageError
+from counterfoil.events import SessionCreated, SessionKind
+from counterfoil.identity import START, IdSource, Offset, RandomIds, SessionID
+from counterfoil.ports import Clock, EventStore, Holder, Lease, Provider, Toolset
+from counterfoil.state import Meta, Row, SessionState, apply, decode_snapshot
+
+PAGE = 2_000
+
+
+class Engine:
+    """Drives sessions. The embedder gives the adapters and closes them.
+
+    `provider_for(provider, model)` makes a provider, `toolset_for(meta)` the tools of one session.
+    `output_dir` takes outputs that are too long to record. `environment` is what tools start from.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: EventStore,
+        provider_for: Callable[[str, str], Provider],
+        toolset_for: Callable[[Meta], Toolset],
+        settings: EngineSettings | None = None,
+        clock: Clock | None = None,
+        ids: IdSource | None = None,
+        output_dir: str | Path = ".",
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.parts = Parts(
+            store=store,
+            provider_for=provider_for,
+            toolset_for=toolset_for,
+            clock=clock or SystemClock(),
+            ids=ids or RandomIds(),
+            holder=Holder(pid=os.getpid(), host=platform.node()),
+            settings=settings or EngineSettings(),
+            output_dir=str(output_dir),
+            environment=dict(os.environ) if environment is None else environment,
+        )
+
+    async def create(self, new: NewSession) -> Session:
+        """Make a session and take its lease."""
+        created = SessionCreated(
+            session_id=self.parts.ids.session(),
+            session_kind=new.kind,
+            relationship=new.relationship,
+            owner=new.owner,
+            title=new.title,
+            workspace=new.workspace,
+            provider=new.provider,
+            model=new.model,
+            mode=new.mode,
+            limits=new.limits,
+        )
+        lease = await self.parts.store.acquire(created.session_id, self.parts.holder)
+        try:
+            return self._session(lease, await append_first(self.parts, lease, created))
+        except BaseException:
+            await self.parts.store.release(lease)
+            raise
+
+    async def open(self, session_id: SessionID) -> Session:
+        """Take the lease of a session and load it. Nothing is written.
+
+        Raises `SessionNotFound`, `SessionHeld` while another process drives it, and `NotResumable` where its log
+        can be read but not gone on with.
+        """
+        await self.parts.store.summary(session_id)
+        lease = await self.parts.store.acquire(session_id, self.parts.holder)
+        try:
+            state = await self.load(session_id)
+            if state.meta.kind is SessionKind.UNKNOWN:
+                raise NotResumable(f"session {session_id} is of a kind that this version doesn't know")
+            return self._session(lease, state)
+        except BaseException:
+            await self.parts.store.release(lease)
+            raise
+
+    def _session(self, lease: Lease, state: SessionState) -> Session:
+        hub = Hub()
+        publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub)
+        ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta))
+        return Session(ctx, lease, hub)
+
+    async def load(self, session_id: SessionID) -> SessionState:
+        """The folded state: the latest snapshot and the log after it. Takes no lease and writes nothing.
+
+        Raises `SessionNotFound`, and `NotResumable` where the log can't be folded.
+        """
+        try:
+            state = await self._from_snapshot(session_id)
+            offset = state.offset if state is not None else START
+            while rows := await self.parts.store.read(session_id, offset, PAGE):
+                for stored in rows:
+                    state = apply(state, Row(stored))
+                offset = rows[-1].offset
+        except (FoldError, CodecError) as fault:
+            raise NotResumable(
+                f"session {session_id} can be read but not driven: {fault.message}",
+                hint=f"`counterfoil verify {session_id}` says more",
+            ) from fault
+        if state is None:
+            raise SessionNotFound(f"session {session_id} has no events", hint="delete it")
+        return state
+
+    async def fork(self, session_id: SessionID, *, at: Offset | None = None, title: str | None = None) -> SessionID:
+        """Copy a session's log up to and with offset `at` (default: all) into a new session and return its id.
+
+        Copied calls, records and asks keep their ids; whatever was open at `at` is closed in the copy.
+        Raises `SessionNotFound`, `NotResumable`, and `UsageError` for an offset that the log doesn't have.
+        """
+        head = await self.parts.store.head(session_id)
+        at = head.offset if at is None else at
+        if not 1 <= at <= head.offset:
+            raise UsageError(f"offset {at} is not in the log of {session_id}", hint=f"it has 1 to {head.offset}")
+        return await fork_session(self.parts, session_id, at, title)
+
+    async def _from_snapshot(self, session_id: SessionID) -> SessionState | None:
+        found = await self.parts.store.load_snapshot(session_id)
+        if found is None:
+            return None
+        offset, data = found
+        try:
+            state = decode_snapshot(data)
+        except CodecError:
+            return None
+        return state if state.offset == offset else None

@@ -1,0 +1,176 @@
+"""The one place where a session's events are published: numbered, appended, folded, then sent to watchers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from counterfoil.engine.summary import after
+from counterfoil.engine.watch import Hub, Watch
+from counterfoil.errors import StoreError
+from counterfoil.events import (
+    AssistantMessage,
+    Entry,
+    Envelope,
+    Event,
+    HookRecorded,
+    MessageDelta,
+    RunFinished,
+    RunStarted,
+    TurnStarted,
+)
+from counterfoil.identity import Revision, RunID
+from counterfoil.ports import Clock, EventStore, Lease, SessionSummary, Stamped
+from counterfoil.state import Row, SessionState, apply, encode_snapshot
+
+SEQ_GAP = 1_000_000
+"""A run that is gone on with after a restart numbers its stream this much higher: transient events that the
+dead process sent have no trace in the log, and no number of theirs may come again. Between two durable events
+no more than this many transient ones are sent."""
+
+SNAPSHOT_MIN = 400
+SNAPSHOT_SHARE = 4
+
+
+class Publisher:
+    """Publishes for one session under its lease. Single writer: appends are taken one after the other.
+
+    Once an append has failed nothing more is published: the same error is raised again.
+    """
+
+    def __init__(self, store: EventStore, lease: Lease, state: SessionState, clock: Clock, hub: Hub) -> None:
+        self._store = store
+        self._lease = lease
+        self._clock = clock
+        self._hub = hub
+        self._lock = asyncio.Lock()
+        self._failed: StoreError | None = None
+        self._summary: SessionSummary | None = None
+        self._snapshot_offset = state.offset
+        self._transient_since = 0
+        self._seq = state.run.last_seq + SEQ_GAP if state.run is not None else 0
+        self.state = state
+        self.streaming = ""
+
+    async def publish(self, *items: Event | Entry) -> None:
+        """Append `items` as one batch, durably, then fold and send them. Raises `StoreError`; then none happened.
+
+        Runs to its end even where the caller is cancelled in the meantime; the cancellation goes on after it.
+        """
+        if not items:
+            return
+        task = asyncio.ensure_future(self._publish([i if isinstance(i, Entry) else Entry(i) for i in items]))
+        cancelled = False
+        while not task.done():
+            try:
+                await asyncio.shield(task)
+            except asyncio.CancelledError:
+                if task.cancelled():
+                    raise
+                cancelled = True
+            except BaseException:
+                break
+        if cancelled:
+            if task.exception() is None:
+                raise asyncio.CancelledError
+        task.result()
+
+    def transient(self, event: Event) -> None:
+        """Send an event that isn't logged to whoever watches."""
+        if isinstance(event, MessageDelta):
+            self.streaming += event.text
+        if not self._hub.watched or self._transient_since >= SEQ_GAP - 1:
+            return
+        self._transient_since += 1
+        self._hub.send(self._envelope(event, self._next_seq(), self._clock.now()))
+
+    def catch_up(self, watch: Watch, event: Event) -> None:
+        """Tell one new watcher what it missed of a transient stream."""
+        watch.offer(self._envelope(event, self._seq, self._clock.now()))
+
+    async def _publish(self, entries: Sequence[Entry]) -> None:
+        async with self._lock:
+            if self._failed is not None:
+                raise self._failed
+            batch = self._stamp(entries)
+            summary = self._summary_after(entries)
+            try:
+                stored = await self._store.append(self._lease, self.state.offset, batch, summary)
+            except StoreError as fault:
+                self._failed = fault
+                raise
+            self._transient_since = 0
+            for stamped, row in zip(batch, stored, strict=True):
+                apply(self.state, Row(row, stamped.entry))
+                self._note_streaming(stamped.entry.event)
+                if self._hub.watched:
+                    self._hub.send(
+                        Envelope(
+                            session_id=row.session_id,
+                            run_id=row.run_id,
+                            seq=row.seq,
+                            offset=row.offset,
+                            recorded_at=row.recorded_at,
+                            event=stamped.entry.event,
+                        )
+                    )
+
+    def _stamp(self, entries: Sequence[Entry]) -> list[Stamped]:
+        """Give each entry its run, its seq and its time; and each hook record the next revision."""
+        now = self._clock.now()
+        run_id = self.state.run.run_id if self.state.run is not None else None
+        revision = self.state.revision
+        batch: list[Stamped] = []
+        for entry in entries:
+            event = entry.event
+            if isinstance(event, RunStarted):
+                run_id, self._seq = event.run_id, 0
+            elif isinstance(event, HookRecorded):
+                revision += 1
+                record = msgspec.structs.replace(event.record, revision=Revision(revision))
+                entry = Entry(HookRecorded(record=record), entry.private)
+            seq = self._next_seq() if run_id is not None else None
+            batch.append(Stamped(entry=entry, run_id=run_id, seq=seq, recorded_at=now))
+            if isinstance(event, RunFinished):
+                run_id = None
+        return batch
+
+    def _next_seq(self) -> int:
+        self._seq += 1
+        return self._seq
+
+    def _envelope(self, event: Event, seq: int, now: int) -> Envelope:
+        run_id: RunID | None = self.state.run.run_id if self.state.run is not None else None
+        return Envelope(
+            session_id=self.state.meta.session_id,
+            run_id=run_id,
+            seq=seq if run_id is not None else None,
+            recorded_at=now,
+            event=event,
+        )
+
+    def _note_streaming(self, event: Event) -> None:
+        if isinstance(event, TurnStarted | AssistantMessage | RunFinished):
+            self.streaming = ""
+
+    def _summary_after(self, entries: Sequence[Entry]) -> SessionSummary | None:
+        """The new list entry, where these events change it."""
+        summary = after(self.state, entries)
+        if summary == self._summary:
+            return None
+        self._summary = summary
+        return summary
+
+    async def snapshot(self, *, at_end: bool = False) -> None:
+        """Write a snapshot where enough has happened since the last: a share of the log, so that all snapshots
+        together cost no more than in proportion to it."""
+        tail = self.state.offset - self._snapshot_offset
+        least = 64 if at_end else SNAPSHOT_MIN
+        if tail < max(least, self.state.offset // SNAPSHOT_SHARE if not at_end else self.state.offset // 16):
+            return
+        offset = self.state.offset
+        data = encode_snapshot(self.state)
+        await self._store.save_snapshot(self._lease, offset, data)
+        self._snapshot_offset = offset

@@ -1,0 +1,55 @@
+"""What closes open calls and runs, so that whatever comes next meets a valid history. Pure."""
+
+from __future__ import annotations
+
+from counterfoil.events import AskWithdrawn, CallFinished, CallStatus, Event, RunFinished, StopReason, TextPart
+from counterfoil.state import OpenCall, SessionState
+
+_UNKNOWN = "Interrupted while it ran: it is not known whether its effects happened. Look before you do it again."
+_NOT_RUN = "Not run: the run was {why} before this call started."
+
+
+def closing(state: SessionState, status: CallStatus, why: str) -> list[Event]:
+    """Withdraw every open ask and finish every open call, in call order, with what is known of it.
+
+    A call that had started has `executed: unknown`; one that hadn't was not run.
+    """
+    events: list[Event] = [
+        AskWithdrawn(
+            ask_id=ask.ask_id,
+            origin_session_id=ask.origin_session_id,
+            tool_call_id=ask.tool_call_id,
+            reason=f"the run was {why}",
+        )
+        for ask in state.asks.values()
+    ]
+    events += [_close(call, status, why) for call in state.open_calls()]
+    return events
+
+
+def closing_run(state: SessionState, stop: StopReason, status: CallStatus, why: str) -> list[Event]:
+    """Everything that ends the open run: its calls and itself. Nothing where no run is open."""
+    if state.run is None:
+        return []
+    run = state.run
+    finished = RunFinished(run_id=run.run_id, stop_reason=stop, usage=run.usage, turns=run.turn, text=run.last_text)
+    return [*closing(state, status, why), finished]
+
+
+def _close(call: OpenCall, status: CallStatus, why: str) -> CallFinished:
+    if call.phase == "held":
+        text = "Withheld: the result was held back and the run ended."
+        return CallFinished(
+            tool_call_id=call.tool_call_id, status="withheld", parts=(TextPart(text=text),), executed="yes"
+        )
+    if call.phase == "started":
+        return interrupted(call, status)
+    text = _NOT_RUN.format(why=why)
+    return CallFinished(tool_call_id=call.tool_call_id, status=status, parts=(TextPart(text=text),), executed="no")
+
+
+def interrupted(call: OpenCall, status: CallStatus = "interrupted") -> CallFinished:
+    """The result of a call that had started and whose end nobody saw."""
+    return CallFinished(
+        tool_call_id=call.tool_call_id, status=status, parts=(TextPart(text=_UNKNOWN),), executed="unknown"
+    )

@@ -1,0 +1,244 @@
+"""A session that this process drives: everything that can be done with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+
+from counterfoil.engine import asks
+from counterfoil.engine.compact import compact
+from counterfoil.engine.context import Context, Parked, RunOutcome, Stop
+from counterfoil.engine.recover import closing_run
+from counterfoil.engine.run import drive, finish, store_stop
+from counterfoil.engine.watch import Hub, Watch
+from counterfoil.errors import NotResumable, SessionBusy, StoreError, UsageError
+from counterfoil.events import (
+    Event,
+    Limits,
+    MessageDelta,
+    Mode,
+    Part,
+    Principal,
+    Receipt,
+    RunStarted,
+    Scope,
+    SessionUpdated,
+    TextPart,
+    UserPrompt,
+    Verdict,
+    text_parts,
+)
+from counterfoil.identity import AskID, SessionID
+from counterfoil.ports import Lease
+from counterfoil.state import SessionState
+
+
+class Session:
+    """One session under this process's lease. Made by `Engine.create` and `Engine.open`; close it at the end."""
+
+    def __init__(self, ctx: Context, lease: Lease, hub: Hub) -> None:
+        self._ctx = ctx
+        self._lease = lease
+        self._hub = hub
+        self._answers = asyncio.Lock()
+        self._driving: asyncio.Task[RunOutcome] | None = None
+        self._cancelled = False
+
+    @property
+    def id(self) -> SessionID:
+        """The session's id."""
+        return self._ctx.state.meta.session_id
+
+    @property
+    def state(self) -> SessionState:
+        """The folded state, as published so far. Read it, don't change it."""
+        return self._ctx.state
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is being driven right now."""
+        return self._driving is not None
+
+    def watch(self) -> Watch:
+        """Everything that is published from now on; first, the text of a message that streams already."""
+        watch = Watch(self._hub)
+        run = self.state.run
+        if self._ctx.publisher.streaming and run is not None:
+            self._ctx.publisher.catch_up(watch, MessageDelta(turn=run.turn, text=self._ctx.publisher.streaming))
+        self._hub.add(watch)
+        return watch
+
+    async def prompt(self, parts: str | tuple[Part, ...]) -> RunOutcome:
+        """Start a run with this prompt and drive it. Whatever an earlier run left open is closed first.
+
+        Raises `SessionBusy` while a run is driven, `UsageError` for an empty prompt.
+        """
+        given = text_parts(parts) if isinstance(parts, str) else parts
+        if not given or all(isinstance(p, TextPart) and not p.text.strip() for p in given):
+            raise UsageError("the prompt is empty", hint="say what is to be done")
+        return await self._drive(lambda: self._begin(given))
+
+    async def resume(self) -> RunOutcome:
+        """Go on with the run that a restart or a parked ask left open.
+
+        Raises `NotResumable` where no run is open, `SessionBusy` while one is driven.
+        """
+        if self.state.run is None:
+            raise NotResumable(f"session {self.id} has no open run", hint="give it a prompt instead")
+        return await self._drive(None)
+
+    async def _begin(self, parts: tuple[Part, ...]) -> None:
+        left_open = closing_run(self.state, "interrupted", "interrupted", "interrupted")
+        run_id = self._ctx.parts.ids.run()
+        await self._ctx.publish(*left_open)
+        await self._ctx.publish(RunStarted(run_id=run_id), UserPrompt(parts=parts))
+
+    async def _drive(self, begin: Callable[[], Awaitable[None]] | None) -> RunOutcome:
+        if self._driving is not None:
+            raise SessionBusy(f"session {self.id} is running", hint="steer it, or wait for its end")
+        self._cancelled = False
+        self._driving = asyncio.ensure_future(self._to_the_end(begin))
+        try:
+            return await asyncio.shield(self._driving)
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait([self._driving])
+            raise
+        finally:
+            self._driving = None
+
+    async def _to_the_end(self, begin: Callable[[], Awaitable[None]] | None) -> RunOutcome:
+        stop = Stop(reason="cancelled")
+        run = self.state.run
+        try:
+            if begin is not None:
+                await begin()
+            run = self.state.run
+            stop = await drive(self._ctx)
+        except Parked:
+            return self._outcome(None)
+        except asyncio.CancelledError:
+            if not self._cancelled:
+                raise
+        except StoreError as fault:
+            stop = store_stop(fault)
+            return self._unrecorded(stop, run.run_id if run else None)
+        try:
+            await finish(self._ctx, stop)
+        except StoreError as fault:
+            stop = store_stop(fault)
+            return self._unrecorded(stop, run.run_id if run else None)
+        return self._outcome(stop)
+
+    def _outcome(self, stop: Stop | None) -> RunOutcome:
+        state = self.state
+        if stop is None:
+            assert state.run is not None
+            return RunOutcome(run_id=state.run.run_id, stop_reason=None, parked=True, usage=state.run.usage)
+        assert state.last_run is not None
+        return RunOutcome(
+            run_id=state.last_run.run_id,
+            stop_reason=stop.reason,
+            text=state.last_run.text,
+            error=stop.error,
+            usage=state.last_run.usage,
+        )
+
+    def _unrecorded(self, stop: Stop, run_id: object) -> RunOutcome:
+        """The outcome of a run whose end couldn't be stored: the next opener closes it as interrupted."""
+        text = self.state.run.last_text if self.state.run else ""
+        return RunOutcome(run_id=run_id, stop_reason=stop.reason, text=text, error=stop.error)  # type: ignore[arg-type]
+
+    def cancel(self) -> None:
+        """Stop the run: what runs is stopped, open asks are withdrawn, every call gets its result."""
+        if self._driving is not None and not self._driving.done():
+            self._cancelled = True
+            self._driving.cancel()
+
+    def park(self) -> None:
+        """Leave the drive at the ask that it waits at; the ask stays open for whoever answers later."""
+        asks.park(self._ctx)
+
+    async def steer(self, text: str) -> None:
+        """Add input to the run; the model gets it at the next turn boundary.
+
+        Raises `UsageError` where no run is driven.
+        """
+        if self.state.run is None:
+            raise UsageError(f"session {self.id} isn't running", hint="give it a prompt instead")
+        await self._ctx.publish(UserPrompt(parts=text_parts(text), source="steer"))
+
+    async def answer(
+        self,
+        ask_id: AskID,
+        verdict: Verdict,
+        *,
+        principal: Principal,
+        scope: Scope = "once",
+        note: str = "",
+        idempotency_key: str | None = None,
+    ) -> Receipt:
+        """Answer one ask. Raises `AskIsSettled`, `AskWithdrawn`, `AskNotFound`; then nothing changed."""
+        async with self._answers:
+            return await asks.settle(
+                self._ctx,
+                ask_id,
+                verdict,
+                principal=principal,
+                scope=scope,
+                note=note,
+                idempotency_key=idempotency_key,
+            )
+
+    async def compact(self) -> bool:
+        """Compact now, or at the next turn boundary of a run in hand. False where there is nothing to replace.
+
+        Raises `ProviderError` when the summary can't be had.
+        """
+        if self._driving is not None:
+            self._ctx.compact_wanted = True
+            return True
+        return await compact(self._ctx, trigger="manual")
+
+    async def rename(self, title: str) -> None:
+        """Give the session a title."""
+        await self._update(SessionUpdated(title=title))
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Change the permission mode, from the next decision on."""
+        await self._update(SessionUpdated(mode=mode))
+
+    async def set_model(self, provider: str, model: str) -> None:
+        """Ask another model from the next turn on."""
+        await self._update(SessionUpdated(provider=provider, model=model))
+
+    async def set_limits(self, limits: Limits) -> None:
+        """Change the limits of runs."""
+        await self._update(SessionUpdated(limits=limits))
+
+    async def _update(self, event: Event) -> None:
+        await self._ctx.publish(event)
+        if self._driving is None:
+            await self._ctx.forget_provider()
+
+    async def close(self) -> None:
+        """Cancel what runs, stop background tools, end the watches and give the lease back."""
+        if self._driving is not None:
+            driving = self._driving
+            self.cancel()
+            await asyncio.wait([driving])
+        try:
+            await self._ctx.toolset.close()
+            await self._ctx.forget_provider()
+        finally:
+            self._hub.close()
+            await self._ctx.parts.store.release(self._lease)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

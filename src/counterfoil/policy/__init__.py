@@ -1,0 +1,1 @@
+"""Pure decisions: values in, a value out, no I/O."""
