@@ -41,6 +41,8 @@ class EvidenceBook:
 
     def __init__(self, root: SessionID) -> None:
         self.root = root
+        self._copied_from: SessionID | None = None
+        self._copied_through = 0
         self._records: dict[HookID, HookRecord] = {}
         self._asks: dict[AskID, AskCell] = {}
         self._attached: set[HookID | AskID] = set()
@@ -125,8 +127,17 @@ class EvidenceBook:
         for ask_id in self._waiting_asks.pop(card.tool_call_id, ()):
             self._attach_ask(ask_id, card)
 
+    def copied(self, parent: SessionID, through: int) -> None:
+        """This session is a fork: its events up to offset `through` are copies of `parent`'s and name it as origin."""
+        self._copied_from, self._copied_through = parent, through
+
+    def origin_of(self, source: Source) -> SessionID:
+        """The session whose loop raised the event at `source`, which is one of this session's own log."""
+        copied = self._copied_from is not None and (source.offset or 0) <= self._copied_through
+        return self._copied_from if copied and self._copied_from is not None else self.root
+
     def _may_attach(self, origin: SessionID, source: Source) -> bool:
-        return origin == self.root == source.session_id
+        return source.session_id == self.root and origin in (self.root, self.origin_of(source))
 
     def _attach_record(self, hook_id: HookID, card: Card) -> None:
         card.hook_ids.append(hook_id)
@@ -153,6 +164,11 @@ class EvidenceBook:
     def open_asks(self) -> tuple[AskView, ...]:
         """All questions that wait for an answer, in the order in which they came."""
         return tuple(cell.view() for cell in self._asks.values() if cell.open)
+
+    @property
+    def awaiting(self) -> bool:
+        """Whether a question about one of the session's own calls waits for an answer."""
+        return any(cell.open and ask_id in self._attached for ask_id, cell in self._asks.items())
 
     @property
     def records(self) -> tuple[HookRecord, ...]:

@@ -142,7 +142,7 @@ class Scrollback:
     @property
     def session(self) -> SessionView:
         """The head: what the session is and how it stands."""
-        return self._head.view(awaiting=any(a.ask.origin_session_id == self.root for a in self.open_asks))
+        return self._head.view(awaiting=self._book.awaiting)
 
     @property
     def live(self) -> LiveView:
@@ -176,6 +176,10 @@ class Scrollback:
             return None
         return card
 
+    def _created(self, e: ev.SessionCreated, source: Source) -> None:
+        if e.relationship is not None and e.relationship.forked_at is not None:
+            self._book.copied(e.relationship.parent_session_id, e.relationship.forked_at)
+
     def _prompt(self, e: ev.UserPrompt, source: Source) -> None:
         self._put(en.PromptEntry(source=source, parts=e.parts, prompt_source=e.source))
 
@@ -194,7 +198,7 @@ class Scrollback:
         if e.tool_call_id in self._cards:
             self._stray(e, source, "the call was accepted before")
             return
-        card = self._cards[e.tool_call_id] = Card(e, self.root, source)
+        card = self._cards[e.tool_call_id] = Card(e, self._book.origin_of(source), source)
         self._put(en.ToolCard(source=source, tool_call_id=e.tool_call_id))
         self._book.card_opened(card)
 
@@ -288,6 +292,7 @@ _FROM_CHILDREN: frozenset[type[ev.Event]] = frozenset({ev.HookRecorded, ev.AskOp
 """What is shown of another session's events: as standalone evidence. The rest is in that session's scrollback."""
 
 _HANDLERS: dict[type[ev.Event], Callable[[Scrollback, Any, Source], None]] = {
+    ev.SessionCreated: Scrollback._created,
     ev.UserPrompt: Scrollback._prompt,
     ev.AssistantMessage: Scrollback._message,
     ev.TurnRejected: Scrollback._turn_rejected,
