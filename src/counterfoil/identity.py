@@ -39,6 +39,8 @@ ReviewJob = Literal["action", "permission", "inbound"]
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 74
+_STEP_SHIFT = 14
+"""Leaves steps of 60 random bits where the clock stands still: a forked child steps from the same value elsewhere."""
 
 
 class IdSource(Protocol):
@@ -72,13 +74,17 @@ class _Uuid7:
         self._lock = threading.Lock()
         self._last = 0
 
+    def after_fork(self) -> None:
+        """In a forked child: forget a lock that another thread of the parent may hold."""
+        self._lock = threading.Lock()
+
     def __call__(self) -> str:
         ms = time.time_ns() // 1_000_000
         rand = int.from_bytes(os.urandom(10), "big") & ((1 << _RANDOM_BITS) - 1)
         with self._lock:
             value = (ms << _RANDOM_BITS) | rand
             if value <= self._last:
-                value = self._last + 1 + (rand & 0xFFFF)
+                value = self._last + 1 + (rand >> _STEP_SHIFT)
             self._last = value
         return _base32(_with_version(value))
 
@@ -97,6 +103,8 @@ def _base32(value: int) -> str:
 
 
 _unique = _Uuid7()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unique.after_fork)
 
 
 class RandomIds:
