@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from counterfoil.identity import Offset, RunID, SessionID
@@ -21,6 +23,14 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 class PrivateHalf(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="half"):
     """Base of what is stored beside an event for exact replay to a provider, and shown to nobody."""
+
+    def __repr__(self) -> str:
+        """Names the type and nothing of its content: a repr ends in logs and error texts."""
+        return f"<{type(self).__name__}>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Nothing, for the same reason."""
+        return []
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -46,6 +56,14 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
     private: bytes | None
     digest: bytes
     recorded_at: int
+
+    def __repr__(self) -> str:
+        """Names the row and nothing of its content, of which one half is private."""
+        return f"<StoredEvent {self.session_id} {self.offset} {self.kind}>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The same."""
+        return [("session_id", self.session_id), ("offset", self.offset), ("kind", self.kind)]
 
 
 class Envelope(Value, frozen=True, kw_only=True):

@@ -50,7 +50,7 @@ def decode_event(kind: str, public: bytes) -> Event:
         decoder = _decoders[kind] = msgspec.json.Decoder(known)
     try:
         event: Event = decoder.decode(public)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return UnknownEvent(original_kind=kind, body=msgspec.Raw(public))
     return event
 
@@ -71,7 +71,7 @@ def decode_private(data: bytes | None) -> AnyPrivate | None:
         return None
     try:
         return _private_decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
         raise CodecError("a private half can't be read", hint="run `counterfoil verify`") from fault
 
 
@@ -116,10 +116,10 @@ def loads(text: str | bytes) -> Any:
     Raises `ValueError` where it is not JSON.
     """
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
-        value = json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace"))
-        return _clean(value)
+        try:
+            return msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeError):
+            return _clean(json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace")))
     except RecursionError as fault:
         raise ValueError("JSON is nested too deeply") from fault
 
