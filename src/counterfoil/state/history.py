@@ -77,9 +77,20 @@ class History(msgspec.Struct):
         self.items.append(item)
 
     def compact(self, through: Offset, summary: str) -> None:
-        """Replace every item up to and with the log offset `through` by `summary`."""
-        kept = [item for item in self.items if item.offset > through]
-        self.items = [SummaryItem(offset=through, text=summary), *kept]
+        """Replace the item of log offset `through`, and all that stand before it, by `summary`.
+
+        Items are cut by their place: a steer that came while its turn was made stands behind that turn, and has
+        a lower offset. Where no item has this offset, the leading items up to it are replaced. Raises
+        `ValueError` where that is none.
+        """
+        offsets = [item.offset for item in self.items]
+        if through in offsets:
+            end = offsets.index(through) + 1
+        else:
+            end = next((at for at, offset in enumerate(offsets) if offset > through), len(offsets))
+        if not end:
+            raise ValueError("no item of history is in the range")
+        self.items[:end] = [SummaryItem(offset=through, text=summary)]
         self.generation += 1
 
 
@@ -100,5 +111,5 @@ class EncodedHistory:
             self._generation, self._done, self._wire = history.generation, 0, []
         for item in history.items[self._done :]:
             self._wire.extend(encode(item))
-        self._done = len(history.items)
+            self._done += 1
         return self._wire
