@@ -23,15 +23,28 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def for_model(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """`parts` with each text bounded to `MODEL_CHARACTERS`."""
-    if all(not isinstance(p, TextPart) or len(p.text) <= MODEL_CHARACTERS for p in parts):
+    """`parts` with their text together bounded to `MODEL_CHARACTERS`: the head and the tail of the whole."""
+    total = sum(len(p.text) for p in parts if isinstance(p, TextPart))
+    if total <= MODEL_CHARACTERS:
         return parts
-    return tuple(
-        TextPart(text=cut_middle(p.text, MODEL_CHARACTERS), truncated_bytes=p.truncated_bytes)
-        if isinstance(p, TextPart)
-        else p
-        for p in parts
-    )
+    head = MODEL_CHARACTERS * 2 // 3
+    tail = total - (MODEL_CHARACTERS - head)
+    mark = f"\n[… {total - MODEL_CHARACTERS} characters left out …]\n"
+    kept: list[Part] = []
+    start = 0
+    for part in parts:
+        if not isinstance(part, TextPart):
+            kept.append(part)
+            continue
+        end = start + len(part.text)
+        if end <= head or start >= tail:
+            kept.append(part)
+        elif start <= head or end > tail:
+            middle = mark if start <= head else ""
+            text = part.text[: max(0, head - start)] + middle + part.text[max(0, tail - start) :]
+            kept.append(TextPart(text=text, truncated_bytes=part.truncated_bytes))
+        start = end
+    return tuple(kept)
 
 
 def for_log(parts: tuple[Part, ...]) -> tuple[Part, ...]:
