@@ -134,7 +134,7 @@ class HttpProvider(ABC):
         return f"{type(self).__name__}(name={self._name!r}, origin={self._origin!r})"
 
     @abstractmethod
-    def body(self, request: ModelRequest) -> dict[str, Any]:
+    def body(self, request: ModelRequest, /) -> dict[str, Any]:
         """The request's JSON body."""
 
     @abstractmethod
