@@ -1,0 +1,77 @@
+"""What the configuration says and where each value came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from counterfoil.config.values import Rule, Settings, Tier
+
+
+class FileReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One file that was looked for."""
+
+    tier: str
+    path: str
+    read: bool
+
+
+class ValueReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One value and its source."""
+
+    field: str
+    value: Any
+    source: str
+
+
+class ProblemReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One fault or warning."""
+
+    fatal: bool
+    text: str
+    hint: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """All that `config check` says."""
+
+    files: list[FileReport]
+    values: list[ValueReport]
+    problems: list[ProblemReport]
+
+
+_FILES = ("operator", "user", "project")
+
+
+def explain(tiers: list[Tier], settings: Settings) -> Report:
+    """The report on `tiers` and the `settings` that they make."""
+    return Report(
+        files=[FileReport(tier=t.name, path=t.place, read=t.found) for t in tiers if t.name in _FILES],
+        values=_values(settings),
+        problems=[ProblemReport(fatal=p.fatal, text=str(p), hint=p.hint) for p in settings.problems],
+    )
+
+
+def _values(settings: Settings) -> list[ValueReport]:
+    rows = [_row(settings, "state_dir", str(settings.state_dir))]
+    for table in ("model", "permissions", "limits", "tools", "ui"):
+        struct = getattr(settings, table)
+        for name in struct.__struct_fields__:
+            value = getattr(struct, name)
+            if value and isinstance(value, tuple) and isinstance(value[0], Rule):
+                rows += [
+                    ValueReport(field=f"{table}.{name}", value=rule.pattern, source=str(rule.source)) for rule in value
+                ]
+            else:
+                rows.append(_row(settings, f"{table}.{name}", list(value) if isinstance(value, tuple) else value))
+    for provider in settings.providers.values():
+        for name in ("wire", "base_url", "api_key_env", "timeout"):
+            rows.append(_row(settings, f"providers.{provider.name}.{name}", getattr(provider, name)))
+        rows.append(_row(settings, f"providers.{provider.name}.headers", sorted(provider.headers)))
+    return rows
+
+
+def _row(settings: Settings, field: str, value: Any) -> ValueReport:
+    source = settings.sources.get(field)
+    return ValueReport(field=field, value=value, source="default" if source is None else str(source))

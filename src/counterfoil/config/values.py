@@ -1,0 +1,137 @@
+"""Settings as they come out of all tiers, and where each came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from counterfoil.config.schema import Effort, Wire
+from counterfoil.events import Limits, Mode
+
+TierName = Literal["default", "operator", "user", "project", "environment", "flag"]
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a value came from: a tier, and the file and line, variable or flag in it."""
+
+    tier: TierName
+    place: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        """As people read it: `file:line`, `$VARIABLE`, `--flag` or `default`."""
+        where = self.place if self.line is None else f"{self.place}:{self.line}"
+        return where or "default"
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """Something wrong with one value. `fatal`: nothing runs with it; else it is ignored, and said so."""
+
+    source: Source
+    field: str
+    text: str
+    hint: str = ""
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        """Place, field and fault, in one line."""
+        return f"{self.source}: {self.field}: {self.text}" if self.field else f"{self.source}: {self.text}"
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """One value that one tier sets."""
+
+    path: tuple[str, ...]
+    value: object
+    source: Source
+
+    @property
+    def field(self) -> str:
+        """The path as people write it."""
+        return ".".join(self.path)
+
+
+class Tier(msgspec.Struct, frozen=True, kw_only=True):
+    """One layer of configuration: a file, the environment or the flags. `found` is False for a file not there."""
+
+    name: TierName
+    place: str
+    found: bool = True
+    assignments: tuple[Assignment, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which model is asked. Empty `provider` or `name`: nobody has chosen.
+
+    `base_url` and `script` are set by flag or environment alone, for whichever provider is chosen.
+    """
+
+    provider: str = ""
+    name: str = ""
+    effort: Effort | None = None
+    max_tokens: int = 0
+    base_url: str = ""
+    script: str = ""
+
+
+class ProviderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """A server that speaks one of the wire formats. Empty `base_url`: the one of the wire's own vendor.
+
+    For `scripted`, `base_url` is the script's path. `api_key_env` names the variable that holds the key; empty:
+    the wire's own. The key itself is never here.
+    """
+
+    name: str
+    wire: Wire
+    base_url: str = ""
+    api_key_env: str = ""
+    headers: dict[str, str] = {}
+    timeout: float | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One permission rule: a tool name, or a pattern with `*` over tool names."""
+
+    pattern: str
+    source: Source
+
+
+class PermissionSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The mode and the rules of all tiers."""
+
+    mode: Mode = "default"
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+
+class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Tools that the model isn't given, by name or pattern."""
+
+    disabled: tuple[str, ...] = ()
+
+
+class UiSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown."""
+
+    notices: Literal["important", "all"] = "important"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, merged. `sources` says for each set value, by its dotted path, where it came from.
+
+    `problems` are those of all tiers and of the merge; with a fatal one nothing may run.
+    """
+
+    state_dir: Path
+    model: ModelSettings = ModelSettings()
+    providers: dict[str, ProviderSettings] = {}
+    permissions: PermissionSettings = PermissionSettings()
+    limits: Limits = Limits()
+    tools: ToolSettings = ToolSettings()
+    ui: UiSettings = UiSettings()
+    sources: dict[str, Source] = {}
+    problems: tuple[Problem, ...] = ()
