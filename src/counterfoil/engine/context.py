@@ -65,7 +65,7 @@ class Context:
     def provider(self) -> Provider:
         """The provider that the session's metadata names, made when first needed."""
         if self._provider is None:
-            self._provider = self.parts.provider_for(self.state.meta.provider, self.state.meta.model)
+            self._provider = self.parts.provider_for(self.state.meta)
         return self._provider
 
     def memo(self) -> EncodedHistory:

@@ -26,7 +26,7 @@ PAGE = 2_000
 class Engine:
     """Drives sessions. The embedder gives the adapters and closes them.
 
-    `provider_for(provider, model)` makes a provider, `toolset_for(meta)` the tools of one session.
+    `provider_for(meta)` makes the provider that a session's metadata names, `toolset_for(meta)` its tools.
     `output_dir` takes outputs that are too long to record. `environment` is what tools start from.
     """
 
@@ -34,7 +34,7 @@ class Engine:
         self,
         *,
         store: EventStore,
-        provider_for: Callable[[str, str], Provider],
+        provider_for: Callable[[Meta], Provider],
         toolset_for: Callable[[Meta], Toolset],
         settings: EngineSettings | None = None,
         clock: Clock | None = None,

@@ -55,7 +55,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """The adapters that an engine works with."""
 
     store: EventStore
-    provider_for: Callable[[str, str], Provider]
+    provider_for: Callable[[Meta], Provider]
     toolset_for: Callable[[Meta], Toolset]
     clock: Clock
     ids: IdSource
