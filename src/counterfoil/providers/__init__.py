@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from counterfoil.errors import ConfigError
 from counterfoil.ports import Provider
@@ -47,7 +48,7 @@ def make_provider(
 
         return Anthropic(name=name, base_url=base_url, api_key=api_key, headers=headers, timeout=timeout)
     if wire == "scripted":
-        from counterfoil.providers.scripted import Scripted
+        from counterfoil.providers.scripted import ScriptedProvider
 
-        return Scripted.from_file(base_url, name=name)
+        return ScriptedProvider(Path(base_url), name or wire)
     raise ConfigError(f"unknown wire format {wire!r}", hint=f"one of {', '.join(WIRES)}")

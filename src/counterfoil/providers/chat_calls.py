@@ -10,10 +10,15 @@ from typing import Any
 
 from counterfoil.events.codec import clean_text
 from counterfoil.ports import CallChunk, ProposedCall
-from counterfoil.providers.wire import encode_json, entries, fields, made_pairing_id, parse_arguments
-
-NAMELESS = "unknown_tool"
-"""What a call without a name is called."""
+from counterfoil.providers.wire import (
+    NAMELESS,
+    NAMELESS_PROBLEM,
+    encode_json,
+    entries,
+    fields,
+    made_pairing_id,
+    parse_arguments,
+)
 
 
 class CallSlot:
@@ -162,7 +167,7 @@ def _finished(slot: CallSlot) -> tuple[ProposedCall, dict[str, Any]]:
     text = slot.text
     arguments, problem = parse_arguments(text)
     if not slot.name:
-        arguments, problem = None, "The call names no tool. Call one of the tools by its name."
+        arguments, problem = None, NAMELESS_PROBLEM
     call = ProposedCall(
         pairing_id=slot.id or made_pairing_id(),
         made=not slot.id,

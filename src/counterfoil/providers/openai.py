@@ -22,6 +22,8 @@ from counterfoil.ports import (
 from counterfoil.providers import faults
 from counterfoil.providers.http import Chunk, HttpProvider, assemble_with
 from counterfoil.providers.wire import (
+    NAMELESS,
+    NAMELESS_PROBLEM,
     count,
     data_url,
     encode_json,
@@ -36,7 +38,6 @@ from counterfoil.providers.wire import (
 from counterfoil.state.history import EncodedHistory, History, HistoryCall, HistoryItem, PromptItem, TurnItem
 
 _WITHOUT_REASONING = ("gpt-3.5", "gpt-4", "chatgpt-4o")
-_NAMELESS = "unknown_tool"
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -223,12 +224,13 @@ class Assembler:
             raise faults.stream_cut("the stream ended early")
         items = self._output()
         calls = tuple(_call(item) for item in items if item.get("type") == "function_call")
+        kept = _replayed(items)
         refused = any(part.get("type") == "refusal" for item in items for part in _message_parts(item))
         return ModelTurn(
             text=clean_text("".join(_words(part) for item in items for part in _message_parts(item))),
             reasoning=clean_text("\n\n".join(_summaries(items))),
             calls=calls,
-            wire=raw(_replayed(items)) if _replayed(items) else None,
+            wire=raw(kept) if kept else None,
             usage=_usage(fields(self._response.get("usage"))),
             stop_reason=self._stop(bool(calls), refused),
             model=string(self._response.get("model")),
@@ -244,9 +246,6 @@ class Assembler:
             for place, item in zip(sorted(self._items), items, strict=True):
                 if place in self._arguments and not item.get("arguments"):
                     item["arguments"] = clean_text("".join(self._arguments[place]))
-        for item in items:
-            if item.get("type") == "function_call":
-                _completed(item)
         return items
 
     def _stop(self, calls: bool, refused: bool) -> TurnStop:
@@ -283,32 +282,23 @@ def _summaries(items: list[dict[str, Any]]) -> list[str]:
     return [string(s.get("text")) for s in found if s.get("text")]
 
 
-def _completed(item: dict[str, Any]) -> None:
-    """Make what a compatible server left out of a call: its pairing id and arguments. Marks nothing else."""
-    if not (isinstance(item.get("call_id"), str) and item["call_id"]):
-        item["call_id"] = made_pairing_id()
-        item[_MADE] = True
-    arguments = item.get("arguments")
-    if not isinstance(arguments, str):
-        item["arguments"] = encode_json(arguments).decode() if arguments else "{}"
-    elif not arguments or arguments.isspace():
-        item["arguments"] = "{}"
-    if not string(item.get("name")):
-        item["name"] = _NAMELESS
-
-
-_MADE = "_made"
-
-
 def _call(item: dict[str, Any]) -> ProposedCall:
-    arguments, problem = parse_arguments(clean_text(item["arguments"]))
-    if item["name"] == _NAMELESS:
-        arguments, problem = None, "The call names no tool. Call one of the tools by its name."
+    """The call in `item`. What a compatible server left out of it (id, arguments, name) is filled in there too."""
+    made = not string(item.get("call_id"))
+    if made:
+        item["call_id"] = made_pairing_id()
+    arguments = item.get("arguments")
+    if not isinstance(arguments, str) or not arguments or arguments.isspace():
+        item["arguments"] = encode_json(fields(arguments)).decode()
+    item["name"] = string(item.get("name")) or NAMELESS
+    parsed, problem = parse_arguments(clean_text(item["arguments"]))
+    if item["name"] == NAMELESS:
+        parsed, problem = None, NAMELESS_PROBLEM
     return ProposedCall(
         pairing_id=clean_text(item["call_id"]),
-        made=bool(item.get(_MADE)),
+        made=made,
         tool=clean_text(item["name"]),
-        arguments=arguments,
+        arguments=parsed,
         problem=problem,
     )
 
@@ -318,7 +308,7 @@ def _replayed(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     kept = list(items)
     while kept and kept[-1].get("type") == "reasoning":
         kept.pop()
-    return [{k: v for k, v in item.items() if k != _MADE} if _MADE in item else item for item in kept]
+    return kept
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

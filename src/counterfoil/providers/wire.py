@@ -13,6 +13,10 @@ from counterfoil.events.codec import clean_text, loads
 _encoder = msgspec.json.Encoder()
 _WHY_BOUND = 200
 
+NAMELESS = "unknown_tool"
+"""What a call without a name is called."""
+NAMELESS_PROBLEM = "The call names no tool. Call one of the tools by its name."
+
 
 def encode_json(value: Any) -> bytes:
     """JSON bytes of `value`. Lone surrogates become U+FFFD; nothing else changes."""
