@@ -9,11 +9,11 @@ import msgspec
 from counterfoil.identity import Offset, RunID, SessionID
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Base of the immutable values that events carry. Unset optional fields take no bytes on the wire."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", gc=False):
     """Base of the closed union of public events: all that any client may ever see.
 
     A subclass names its kind by `tag=` and says when it is published. Fields that hold anything private
@@ -21,7 +21,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
     """
 
 
-class PrivateHalf(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="half"):
+class PrivateHalf(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="half", gc=False):
     """Base of what is stored beside an event for exact replay to a provider, and shown to nobody."""
 
     def __repr__(self) -> str:
@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True):
     private: PrivateHalf | None = None
 
 
-class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
+class StoredEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row of a session's log, as stored.
 
     `public` is the exact wire shape of the event: whatever passes an event on passes these bytes on, so
