@@ -97,7 +97,13 @@ class _WireEnvelope(msgspec.Struct, omit_defaults=True):
 
 
 def encode_envelope(envelope: Envelope, public: bytes | None = None) -> bytes:
-    """One JSON object for a watcher. `public`: the stored bytes, where there are any, are passed on as they are."""
+    """One line of JSON for a watcher. `public`: the stored bytes, where there are any, are passed on as they are.
+
+    Only bytes that would break the line (no JSON object, or with line ends) are passed on in another form.
+    """
+    event = public if public is not None else encode_event(envelope.event)
+    if isinstance(envelope.event, UnknownEvent) or b"\n" in event or b"\r" in event:
+        event = _one_line(kind_of(envelope.event), event)
     return _encoder.encode(
         _WireEnvelope(
             session_id=envelope.session_id,
@@ -105,9 +111,18 @@ def encode_envelope(envelope: Envelope, public: bytes | None = None) -> bytes:
             seq=envelope.seq,
             offset=envelope.offset,
             recorded_at=envelope.recorded_at,
-            event=msgspec.Raw(public if public is not None else encode_event(envelope.event)),
+            event=msgspec.Raw(event),
         )
     )
+
+
+def _one_line(kind: str, body: bytes) -> bytes:
+    """`body` where it is one line with a JSON object; the same object in one line; or its text under `unreadable`."""
+    try:
+        msgspec.json.decode(body, type=dict[str, Any])
+        return msgspec.json.format(body, indent=-1) if b"\n" in body or b"\r" in body else body
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _encoder.encode({"kind": kind, "unreadable": body.decode("utf-8", "replace")})
 
 
 def loads(text: str | bytes) -> Any:
