@@ -49,7 +49,8 @@ def apply(state: SessionState | None, row: Row) -> SessionState:
     event = row.event
     if state is None:
         if not isinstance(event, ev.SessionCreated):
-            raise FoldError(f"the log begins with {type(event).__name__} and not with session.created (offset {row.offset})")
+            kind = type(event).__name__
+            raise FoldError(f"the log begins with {kind} and not with session.created (offset {row.offset})")
         state = _created(event, row)
     elif isinstance(event, ev.SessionCreated):
         raise FoldError(f"a second session.created at offset {row.offset}")
