@@ -1,0 +1,5 @@
+"""`python -m counterfoil` is the command line."""
+
+from counterfoil.cli.main import main
+
+main()

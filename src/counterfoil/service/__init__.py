@@ -1,0 +1,1 @@
+"""The application: what the engine and its adapters make together."""

@@ -1,0 +1,107 @@
+"""The application in one process: engine, store, providers and tools, composed from settings."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from counterfoil.config import Settings, api_key, find_provider
+from counterfoil.engine import Engine, EngineSettings
+from counterfoil.errors import ConfigError
+from counterfoil.policy.permissions import Rules
+from counterfoil.ports import EventStore, Provider, Toolset
+from counterfoil.service.instructions import personal_instructions, system_prompt
+from counterfoil.service.models import context_window
+from counterfoil.state import Meta
+
+log = logging.getLogger("counterfoil.service")
+
+
+class LocalService:
+    """Sessions of one state directory. `script` is what the provider `scripted` follows.
+
+    Close it at the end: the store is given up then.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        env: Mapping[str, str],
+        *,
+        store: EventStore | None = None,
+        script: Path | None = None,
+        personal_folder: Path | None = None,
+    ) -> None:
+        self.settings = settings
+        self._env = dict(env)
+        self._script = script
+        self._personal = personal_instructions(personal_folder) if personal_folder is not None else ""
+        self.store = store if store is not None else _open_store(settings.state_dir)
+        self.engine = Engine(
+            store=self.store,
+            provider_for=self._provider,
+            toolset_for=self._toolset,
+            settings=self._engine_settings(),
+            output_dir=settings.state_dir / "outputs",
+            environment=self._env,
+        )
+
+    def _engine_settings(self) -> EngineSettings:
+        rules, model = self.settings.permissions, self.settings.model
+        return EngineSettings(
+            rules=Rules(
+                deny=tuple(r.pattern for r in rules.deny),
+                ask=tuple(r.pattern for r in rules.ask),
+                allow=tuple(r.pattern for r in rules.allow),
+            ),
+            max_tokens=model.max_tokens,
+            effort=model.effort,
+            context_window=context_window,
+            system_prompt=lambda meta: system_prompt(meta, personal=self._personal),
+        )
+
+    def _provider(self, meta: Meta) -> Provider:
+        from counterfoil.providers import make_provider
+
+        found = find_provider(self.settings, meta.provider)
+        if found.wire == "scripted":
+            if self._script is None:
+                raise ConfigError("provider 'scripted' needs a script", hint="give --script FILE")
+            from counterfoil.providers.scripted import ScriptedProvider
+
+            return ScriptedProvider(self._script, meta.provider, placeholders={"WORKSPACE": meta.workspace})
+        return make_provider(
+            found.wire,
+            name=meta.provider,
+            base_url=found.base_url,
+            api_key=api_key(found, self._env),
+            headers=found.headers,
+            timeout=found.timeout or 120.0,
+        )
+
+    def _toolset(self, meta: Meta) -> Toolset:
+        from counterfoil.tools import BuiltinTools
+
+        return BuiltinTools(Path(meta.workspace), environment=self._env, disabled=self.settings.tools.disabled)
+
+    async def close(self) -> None:
+        """Give up the store."""
+        await self.store.close()
+
+    async def __aenter__(self) -> LocalService:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        await self.close()
+        return False
+
+
+def _open_store(state_dir: Path) -> EventStore:
+    from counterfoil.stores import open_store
+
+    return open_store(state_dir)
