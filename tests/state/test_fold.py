@@ -385,3 +385,52 @@ def test_a_rule_is_learned_once_and_can_be_revoked() -> None:
     assert [g.rule for g in fold(rows_of(*RUNNING, learned, learned)).grants] == ["Bash(ls)"]
     revoked = ev.GrantChanged(rule="Bash(ls)", scope="always", revoked=True, decided_by=PERSON)
     assert fold(rows_of(*RUNNING, learned, revoked)).grants == []
+
+
+# ---- what limits count --------------------------------------------------------------------------------------
+
+
+def one_turn(number: int, text: str = "same", status: ev.CallStatus = "ok") -> tuple[ev.Event, ...]:
+    call = ToolCallID(f"call_{number}")
+    return (
+        ev.TurnStarted(turn=number, provider="p", model="m"),
+        ev.AssistantMessage(turn=number),
+        accepted(call, ARGUMENTS).event,
+        ev.TurnFinished(turn=number, usage=ev.Usage(input_tokens=10, output_tokens=2)),
+        ev.CallFinished(tool_call_id=call, status=status, executed="no", parts=(ev.TextPart(text=text),)),
+    )
+
+
+def run_after(*turns: tuple[ev.Event, ...]) -> Any:
+    state = fold(rows_of(*RUNNING, *[event for turn in turns for event in turn]))
+    assert state.run is not None
+    return state.run
+
+
+def test_equal_turns_with_equal_results_are_counted_until_one_differs() -> None:
+    assert run_after(one_turn(1), one_turn(2), one_turn(3)).repeats == 3
+    assert run_after(one_turn(1), one_turn(2), one_turn(3, text="other")).repeats == 1
+    said = (TURN, ev.AssistantMessage(turn=3, text="words"), TURN_END)
+    assert run_after(one_turn(1), one_turn(2), said).repeats == 0
+
+
+def test_failures_in_a_row_are_counted_until_a_call_succeeds() -> None:
+    assert run_after(one_turn(1, status="error"), one_turn(2, status="denied")).consecutive_failures == 2
+    assert run_after(one_turn(1, status="error"), one_turn(2)).consecutive_failures == 0
+
+
+def test_calls_and_tokens_of_the_run_are_counted() -> None:
+    run = run_after(one_turn(1), one_turn(2))
+    assert run.tool_calls == 2
+    assert (run.usage.input_tokens, run.usage.output_tokens) == (20, 4)
+
+
+def test_the_state_keeps_how_the_last_run_ended() -> None:
+    state = fold(rows_of(*DONE, ev.RunFinished(run_id=RUN, stop_reason="budget", text="said")))
+    assert state.last_run is not None
+    assert (state.last_run.run_id, state.last_run.stop_reason, state.last_run.text) == (RUN, "budget", "said")
+
+
+def test_a_steer_into_a_turn_that_came_to_nothing_is_told_after_it() -> None:
+    state = fold(rows_of(*ASKED_MODEL, PROMPT, TURN_END))
+    assert [item.offset for item in state.history.items] == [3, 5]
