@@ -65,6 +65,8 @@ from counterfoil.events.values import (
 )
 
 __all__ = [
+    "DURABLE",
+    "TRANSIENT",
     "AnyPrivate",
     "Ask",
     "AskOpened",
@@ -82,7 +84,6 @@ __all__ = [
     "CallStarted",
     "CallStatus",
     "CompactionDone",
-    "DURABLE",
     "Definition",
     "DelegationFinished",
     "DelegationProgress",
@@ -122,7 +123,6 @@ __all__ = [
     "Severity",
     "StopReason",
     "StoredEvent",
-    "TRANSIENT",
     "TextPart",
     "ToolOriginal",
     "TurnFinished",
