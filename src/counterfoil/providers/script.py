@@ -35,7 +35,8 @@ class ScriptPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 class ScriptCall(ScriptPart, frozen=True, kw_only=True):
     """One call. `arguments` as text is sent as it stands, valid or not. `id`: the pairing id, made where absent;
-    the empty id stands for a server that sends none."""
+    the empty id stands for a server that sends none.
+    """
 
     tool: str
     arguments: dict[str, Any] | str = {}
