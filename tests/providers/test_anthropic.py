@@ -2,67 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from counterfoil.errors import ProviderError
-from counterfoil.events import AssistantReplay, CallReplay, CallStatus, ImagePart, Part, TextPart, Usage
-from counterfoil.identity import Offset, ToolCallID
+from counterfoil.events import AssistantReplay, CallReplay, TextPart, Usage
+from counterfoil.identity import Offset
 from counterfoil.ports import ModelRequest, ModelSettings, ModelTurn, ReasoningChunk, TextChunk
 from counterfoil.providers.anthropic import Anthropic, Assembler, assemble, request
 from counterfoil.state.history import (
     EncodedHistory,
     History,
-    HistoryCall,
-    HistoryItem,
-    HistoryResult,
-    PromptItem,
-    SummaryItem,
     TurnItem,
 )
+from tests.providers.messages_kit import IMAGE, MODEL, ORIGIN, arguments, body_of, replayed, turn_of, wire
 from tests.providers.wirekit import READ, accepted, asked, events, plain, prompt
 from tests.support.model_server import ModelServer
-from tests.support.strict import check_messages
-
-ORIGIN = "anthropic@https://api.anthropic.com"
-MODEL = ModelSettings(model="claude-sonnet-4-5")
-IMAGE = ImagePart(media_type="image/png", data="aGk=")
-
-
-def turn_of(name: str) -> ModelTurn:
-    """The turn of a recorded stream."""
-    return assemble(events(f"anthropic_{name}"))
-
-
-def arguments(turn: ModelTurn) -> list[dict[str, Any] | None]:
-    """The arguments of the calls."""
-    return [call.arguments for call in turn.calls]
-
-
-def wire(turn: ModelTurn) -> list[dict[str, Any]]:
-    """The blocks to send back."""
-    assert turn.wire is not None
-    blocks: list[dict[str, Any]] = json.loads(bytes(turn.wire))
-    return blocks
-
-
-def body_of(*items: HistoryItem, model: ModelSettings = MODEL) -> dict[str, Any]:
-    """The valid body of a request for what follows these items, as the standard library reads it."""
-    body: dict[str, Any] = plain(request(History(list(items)), [READ], model, system="Be brief.", origin=ORIGIN))
-    check_messages(body)
-    return body
-
-
-def replayed(turn: ModelTurn) -> list[dict[str, Any]]:
-    """The messages that tell of `turn` in the next request, after the first prompt."""
-    messages: list[dict[str, Any]] = body_of(prompt("go"), accepted(turn, ORIGIN, 2), prompt("on", 9))["messages"]
-    return messages[1:-1]
-
 
 # ---- recorded streams -------------------------------------------------------------------------------------
 
@@ -295,53 +252,6 @@ def test_a_budget_is_not_asked_for_in_the_middle_of_a_turn_without_thinking() ->
 @pytest.mark.parametrize(("model", "most"), [("claude-sonnet-4-5", 32_000), ("claude-3-5-haiku-latest", 8_192)])
 def test_the_most_tokens_fit_the_model(model: str, most: int) -> None:
     assert body_of(prompt("go"), model=ModelSettings(model=model))["max_tokens"] == most
-
-
-# ---- every history gives a valid request ------------------------------------------------------------------
-
-STREAMS = ["full", "blank_text", "p12_empty_input", "max_tokens_in_thinking", "unknown_block", "broken_arguments"]
-texts = st.sampled_from(["", " ", "\n", "word", "two words ", "\u2028x", "ends\n"])
-parts = st.lists(st.one_of(texts.map(lambda t: TextPart(text=t)), st.just(IMAGE)), max_size=3)
-statuses: st.SearchStrategy[CallStatus] = st.sampled_from(["ok", "error", "denied", "interrupted"])
-
-
-@st.composite
-def turns(draw: st.DrawFn, offset: int) -> TurnItem:
-    """A turn of this origin, of another, or of none, with any results."""
-    if draw(st.booleans()):
-        turn = turn_of(draw(st.sampled_from(STREAMS)))
-        outputs: list[tuple[Part, ...]] = [tuple(draw(parts)) for _ in turn.calls]
-        return accepted(turn, draw(st.sampled_from([ORIGIN, "other"])), offset, outputs)
-    calls = [
-        HistoryCall(tool_call_id=ToolCallID(f"call_{offset}_{n}"), tool="Read", arguments={"n": n})
-        for n in range(draw(st.integers(0, 3)))
-    ]
-    results = []
-    for call in calls:
-        status: CallStatus = draw(statuses)
-        results.append(HistoryResult(tool_call_id=call.tool_call_id, status=status, parts=tuple(draw(parts))))
-    return TurnItem(offset=Offset(offset), text=draw(texts), calls=tuple(calls), results=tuple(results))
-
-
-@st.composite
-def histories(draw: st.DrawFn) -> list[HistoryItem]:
-    """Any history that a fold can make, up to a request."""
-    items: list[HistoryItem] = []
-    if draw(st.booleans()):
-        items.append(SummaryItem(offset=Offset(1), text=draw(texts)))
-    items.append(PromptItem(offset=Offset(2), parts=tuple(draw(parts))))
-    for offset in range(3, 3 + draw(st.integers(0, 5))):
-        turn = draw(turns(offset))
-        items.append(turn)
-        if not turn.calls or draw(st.booleans()):
-            items.append(PromptItem(offset=Offset(offset), parts=tuple(draw(parts)), source="steer"))
-    return items
-
-
-@settings(max_examples=150, deadline=None)
-@given(histories(), st.sampled_from([None, "low", "high"]), st.sampled_from(["claude-sonnet-4-5", "claude-opus-4-6"]))
-def test_every_history_makes_a_valid_request(items: list[HistoryItem], effort: str | None, model: str) -> None:
-    body_of(*items, model=ModelSettings(model=model, effort=effort))
 
 
 # ---- over HTTP --------------------------------------------------------------------------------------------

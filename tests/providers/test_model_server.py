@@ -11,6 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from counterfoil.ports import ModelTurn
+from counterfoil.providers import make_provider
+from counterfoil.state.history import History
+from tests.providers.wirekit import accepted, asked, prompt
 from tests.support.model_server import ModelServer
 
 SCRIPT = {
@@ -79,6 +83,23 @@ async def test_it_refuses_bad_chat_and_responses_requests() -> None:
         assert (await post(server, "/responses", input=[USER, *items])).status_code == 400
         assert (await post(server, "/responses", input=[USER, *items[1:], output])).status_code == 400
         assert (await post(server, "/responses", input=[USER, output])).status_code == 400
+
+
+@pytest.mark.parametrize("wire", ["openai_chat", "openai", "anthropic"])
+async def test_each_adapter_sends_private_strings_back_as_they_came(wire: str) -> None:
+    history = History([prompt("go")])
+    async with ModelServer(SCRIPT, require_key="k") as server:
+        provider = make_provider(wire, base_url=server.base_url, api_key="k")
+        texts = []
+        for offset in (2, 3):
+            items = [item async for item in provider.stream(asked(history))]
+            turn = items[-1]
+            assert isinstance(turn, ModelTurn)
+            texts.append(turn.text)
+            history.append(accepted(turn, provider.origin, offset))
+        await provider.close()
+    assert (server.refusals, texts) == ([], ["hello", "over"])
+    assert b"CANARY-pairing-0-0" in server.requests[-1].raw
 
 
 async def test_it_plays_errors_cuts_keys_and_recorded_bytes(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ class Assembler:
     def __init__(self) -> None:
         self.done = False
         self._blocks: list[_Block] = []
-        self._by_index: dict[Any, _Block] = {}
+        self._by_index: dict[str, _Block] = {}
         self._calls = 0
         self._stop = ""
         self._model = ""
@@ -177,7 +177,7 @@ class Assembler:
         call = start.get("type") == "tool_use"
         block = _Block(dict(start), self._calls if call else None)
         self._blocks.append(block)
-        self._by_index[index] = block
+        self._by_index[repr(index)] = block
         if call:
             self._calls += 1
             tool = string(start.get("name"))
@@ -192,7 +192,7 @@ class Assembler:
 
     def _delta(self, delta: dict[str, Any], index: Any) -> list[Chunk]:
         kind = string(delta.get("type"))
-        block = self._by_index.get(index) or (self._blocks[-1] if index is None and self._blocks else None)
+        block = self._by_index.get(repr(index)) or (self._blocks[-1] if index is None and self._blocks else None)
         if block is None:
             raise faults.stream_cut("a part of a block came without the block's beginning")
         if kind == "input_json_delta":
