@@ -76,7 +76,7 @@ async def check_log(folder: Path) -> None:
     accepted = {e.tool_call_id: e for e in log if isinstance(e, CallAccepted)}
     finished = [e for e in log if isinstance(e, CallFinished)]
     started = Counter(e.tool_call_id for e in log if isinstance(e, CallStarted))
-    assert Counter(e.tool_call_id for e in finished) == Counter(accepted), "each call has one result"
+    assert Counter(e.tool_call_id for e in finished) == Counter(list(accepted)), "each call has one result"
     assert len([e for e in log if isinstance(e, RunStarted)]) == len([e for e in log if isinstance(e, RunFinished)])
     for result in finished:
         check_call(folder, accepted[result.tool_call_id], result, started[result.tool_call_id])
