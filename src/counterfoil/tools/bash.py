@@ -21,6 +21,7 @@ from counterfoil.tools.sandbox import sandboxed
 from counterfoil.tools.text import clean
 
 PROGRESS_EVERY = 0.25
+Milliseconds = Annotated[float, Meta(gt=0)]
 
 
 class BashArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +30,7 @@ class BashArguments(msgspec.Struct, frozen=True, kw_only=True):
     command: Annotated[str, Meta(description="The command line to run.", min_length=1)]
     description: Annotated[str | None, Meta(description="What it does, in five to ten words.")] = None
     timeout: Annotated[
-        float | None, Meta(description="Time-out in milliseconds (default 120000, at most 600000).", gt=0)
+        Milliseconds | None, Meta(description="Time-out in milliseconds (default 120000, at most 600000).")
     ] = None
     run_in_background: Annotated[
         bool, Meta(description="Return at once with an id; read the output with BashOutput.")

@@ -18,7 +18,8 @@ from counterfoil.tools.environment import scrubbed
 from counterfoil.tools.grep_found import Found, Mode
 from counterfoil.tools.regex import compiled
 
-Around = Annotated[int | None, Meta(ge=0, le=1000, description="Lines of context; only with content.")]
+Around = Annotated[Annotated[int, Meta(ge=0, le=1000)] | None, Meta(description="Lines of context; only with content.")]
+Rows = Annotated[int, Meta(ge=0)]
 
 
 class GrepArguments(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +42,7 @@ class GrepArguments(msgspec.Struct, frozen=True, kw_only=True):
     after: Around = msgspec.field(default=None, name="-A")
     before: Around = msgspec.field(default=None, name="-B")
     around: Around = msgspec.field(default=None, name="-C")
-    head_limit: Annotated[int | None, Meta(description="At most so many rows; 0 for as many as fit.", ge=0)] = None
+    head_limit: Annotated[Rows | None, Meta(description="At most so many rows; 0 for as many as fit.")] = None
     multiline: Annotated[bool, Meta(description="Match across lines: a dot matches line ends.")] = False
 
 

@@ -24,6 +24,8 @@ from counterfoil.tools.text import LIMIT, visible, well_formed
 LINES = 2000
 LINE_CHARACTERS = 2000
 IMAGE_LIMIT = 5 * 1024 * 1024
+Line = Annotated[int, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=1)]
 _LINE_BYTES = LINE_CHARACTERS * 4 + 4
 
 
@@ -31,8 +33,8 @@ class ReadArguments(msgspec.Struct, frozen=True, kw_only=True):
     """What Read takes."""
 
     file_path: Annotated[str, Meta(description="The file: absolute, or relative to the workspace.")]
-    offset: Annotated[int | None, Meta(description="The line to begin with; the first is 1.", ge=0)] = None
-    limit: Annotated[int | None, Meta(description="How many lines (default 2000).", ge=1)] = None
+    offset: Annotated[Line | None, Meta(description="The line to begin with; the first is 1.")] = None
+    limit: Annotated[Count | None, Meta(description="How many lines (default 2000).")] = None
 
 
 class Read(BuiltinTool[ReadArguments]):

@@ -65,7 +65,7 @@ def _has_c1(text: str) -> bool:
 
 def _redrawn(text: str) -> str:
     """CRLF is a line end; else what stands after the last carriage return of a line was seen last."""
-    lines = re.sub(r"\r+\n", "\n", text).split("\n")
+    lines = re.sub(r"(?<!\r)\r+\n", "\n", text).split("\n")
     return "\n".join(_last_drawn(line) if "\r" in line else line for line in lines)
 
 

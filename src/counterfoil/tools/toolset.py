@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ BUILTIN: tuple[type[BuiltinTool[Any]], ...] = (
 class BuiltinTools:
     """The built-in tools over one workspace, with the session's background commands and its memory of files read.
 
-    `environment` replaces the context's as what commands start from (it is scrubbed either way).
+    `environment` replaces the context's as what commands start from (it is scrubbed either way). `disabled` names
+    tools, or patterns with `*`, that the model isn't given.
     """
 
     def __init__(
@@ -46,10 +48,13 @@ class BuiltinTools:
         extra_roots: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
         options: ToolOptions | None = None,
+        disabled: Sequence[str] = (),
     ) -> None:
         place = Workspace(workspace, extra_roots)
         self._session = SessionState(place, options or ToolOptions(), environment)
-        self._tools: dict[str, Tool] = {kind.name: kind(self._session) for kind in BUILTIN}
+        self._tools: dict[str, Tool] = {
+            kind.name: kind(self._session) for kind in BUILTIN if not _off(kind.name, disabled)
+        }
         self._specs = tuple(tool.spec for tool in self._tools.values())
 
     @property
@@ -64,6 +69,10 @@ class BuiltinTools:
     async def close(self) -> None:
         """Kill all background commands."""
         await self._session.shells.close()
+
+
+def _off(name: str, disabled: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in disabled)
 
 
 __all__ = ["BUILTIN", "BuiltinTools"]

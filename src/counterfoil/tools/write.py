@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -97,8 +98,8 @@ def encoded(file: TextFile) -> bytes:
 
 
 def remember(session: SessionState, resolved: Path) -> None:
-    """The model knows the file as it now is: it wrote it."""
-    with open_file(resolved) as file:
+    """The model knows the file as it now is: it wrote it. A file that is gone again already is not known."""
+    with contextlib.suppress(OSError, ToolFailure), open_file(resolved) as file:
         session.read_files.note(resolved, stamp(file))
 
 
