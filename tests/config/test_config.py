@@ -177,7 +177,7 @@ def test_the_provider_is_the_one_that_is_set_or_that_is_plain(home: Home) -> Non
 
 
 def test_an_unknown_provider_is_one_clear_line(home: Home) -> None:
-    with pytest.raises(ConfigError, match="no provider is called 'antropic'.*did you mean `anthropic`"):
+    with pytest.raises(ConfigError, match=r"no provider is called 'antropic'.*did you mean `anthropic`"):
         find_provider(home.load(), "antropic")
 
 

@@ -1,7 +1,7 @@
 """Configuration: files in tiers, the environment and flags, merged into typed settings that know their sources."""
 
 from counterfoil.config.explain import Report, explain
-from counterfoil.config.load import Flags, examine, fatal, load
+from counterfoil.config.load import NO_FLAGS, Flags, examine, fatal, load, user_folder
 from counterfoil.config.merge import WIRES, merge
 from counterfoil.config.provider import (
     api_key,
@@ -25,6 +25,7 @@ from counterfoil.config.values import (
 )
 
 __all__ = [
+    "NO_FLAGS",
     "WIRES",
     "Flags",
     "ModelSettings",
@@ -49,5 +50,6 @@ __all__ = [
     "model_name",
     "parse_tier",
     "read_tier",
+    "user_folder",
     "with_choice",
 ]

@@ -59,12 +59,9 @@ _FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
 def files(workspace: Path, env: Mapping[str, str]) -> list[tuple[TierName, Path]]:
     """The configuration files, weakest first, there or not."""
     operator = env.get("COUNTERFOIL_OPERATOR_CONFIG")
-    home = Path(env.get("HOME") or "~").expanduser()
-    xdg = env.get("XDG_CONFIG_HOME", "")
-    user = Path(xdg) if xdg.startswith("/") else home / ".config"
     return [
         ("operator", Path(operator) if operator else OPERATOR_FILE),
-        ("user", user / "counterfoil" / FILE),
+        ("user", user_folder(env) / FILE),
         ("project", workspace / ".counterfoil" / FILE),
     ]
 
@@ -162,3 +159,10 @@ def _fault(path: tuple[str, ...], value: Any) -> tuple[str, str] | None:
     if value == "" or "\x00" in str(value):
         return "is empty or no text", ""
     return None
+
+
+def user_folder(env: Mapping[str, str]) -> Path:
+    """Where a person's own configuration is."""
+    xdg = env.get("XDG_CONFIG_HOME", "")
+    home = Path(env.get("HOME") or "~").expanduser()
+    return (Path(xdg) if xdg.startswith("/") else home / ".config") / "counterfoil"

@@ -1,0 +1,36 @@
+"""The files of the demo's workspace, and its git repository where git is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+FILES = {
+    "greeting.txt": "Hello, world.\n",
+    "check.sh": 'grep -q "Hello, counterfoil" greeting.txt && echo "the greeting is right"\n',
+}
+_AUTHOR = ("-c", "user.name=demo", "-c", "user.email=demo@example.invalid", "-c", "commit.gpgsign=false")
+
+
+def furnish(folder: Path) -> list[str]:
+    """Fill an empty folder. Returns lines for the person."""
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    if shutil.which("git") is None:
+        return ["git isn't installed: the demo's workspace is a plain folder"]
+    steps = (["init", "--quiet"], ["add", "--all"], [*_AUTHOR, "commit", "--quiet", "-m", "The demo's workspace"])
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    for step in steps:
+        done = subprocess.run(
+            ["git", "-c", f"core.hooksPath={os.devnull}", *step],
+            cwd=folder,
+            env=clean,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            return ["git made no repository: the demo's workspace is a plain folder"]
+    return []

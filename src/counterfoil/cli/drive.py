@@ -1,0 +1,153 @@
+"""Drives one run from the command line: follows its events, has its questions answered, hears the person's Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+from counterfoil.cli.asking import Asker
+from counterfoil.cli.reading import rows
+from counterfoil.cli.reporters import Reporter
+from counterfoil.engine import RunOutcome, Session, Watch, WatchGap
+from counterfoil.errors import AnswerRefused
+from counterfoil.events import Ask, AskOpened, AskSettled, AskWithdrawn, Envelope
+from counterfoil.events.codec import envelope_of
+from counterfoil.identity import AskID
+from counterfoil.ports import EventStore
+from counterfoil.scrollback import Scrollback
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Drive:
+    """One run of one session, shown by a reporter, its asks answered by an asker."""
+
+    def __init__(self, session: Session, store: EventStore, reporter: Reporter, asker: Asker) -> None:
+        self.session = session
+        self.store = store
+        self.reporter = reporter
+        self.asker = asker
+        self.seen = Scrollback(session.id)
+        self._asking: dict[AskID, asyncio.Task[None]] = {}
+        self._fault: BaseException | None = None
+
+    async def prompt(self, text: str) -> RunOutcome:
+        """Give the session a prompt and drive its run to the end."""
+        if self.session.state.runs == 0:
+            await self._catch_up(shown=True)
+        return await self._to_the_end(lambda: self.session.prompt(text))
+
+    async def resume(self) -> RunOutcome:
+        """Go on with the open run. What is asked already is answered first; where nobody answers, it stays parked."""
+        await self._catch_up(shown=False)
+        for ask in list(self.session.state.asks.values()):
+            if not await self._answered(ask):
+                return self._still_parked()
+        await self._catch_up(shown=True)
+        return await self._to_the_end(self.session.resume)
+
+    def _still_parked(self) -> RunOutcome:
+        run = self.session.state.run
+        assert run is not None
+        outcome = RunOutcome(run_id=run.run_id, stop_reason=None, parked=True, usage=run.usage)
+        self.reporter.end(outcome, self.seen)
+        return outcome
+
+    async def _to_the_end(self, start: Callable[[], Awaitable[RunOutcome]]) -> RunOutcome:
+        """Drive, follow, and report the end. A fault while following stops the run and is raised."""
+        with _stopped_by_signals(self.session):
+            async with self.session.watch() as watch:
+                follower = asyncio.ensure_future(self._follow(watch))
+                try:
+                    outcome = await start()
+                except BaseException:
+                    follower.cancel()
+                    await asyncio.wait([follower])
+                    raise
+            await follower
+        if self._fault is not None:
+            raise self._fault
+        self.reporter.end(outcome, self.seen)
+        return outcome
+
+    async def _follow(self, watch: Watch) -> None:
+        try:
+            async for envelope in self._envelopes(watch):
+                self._take(envelope, shown=True)
+        except Exception as fault:  # a broken pipe, most often: the run must not go on unseen
+            self._fault = fault
+            self.session.cancel()
+        finally:
+            for task in self._asking.values():
+                task.cancel()
+
+    async def _envelopes(self, watch: Watch) -> AsyncIterator[Envelope]:
+        """What is published; what a slow follower missed is read from the log."""
+        while True:
+            try:
+                async for envelope in watch:
+                    yield envelope
+                return
+            except WatchGap as gap:
+                async with self.session.watch() as watch:
+                    async for row in rows(self.store, self.session.id, gap.last_offset):
+                        yield envelope_of(row)
+
+    async def _catch_up(self, *, shown: bool) -> None:
+        async for row in rows(self.store, self.session.id, self.seen.through):
+            self._take(envelope_of(row), shown=shown)
+
+    def _take(self, envelope: Envelope, *, shown: bool) -> None:
+        if not self.seen.apply(envelope) or not shown:
+            return
+        self.reporter.event(envelope, self.seen)
+        event = envelope.event
+        if isinstance(event, AskOpened):
+            self._asking[event.ask.ask_id] = asyncio.ensure_future(self._answer_or_park(event.ask))
+        elif isinstance(event, AskSettled):
+            self._asking.pop(event.receipt.ask_id, None)
+        elif isinstance(event, AskWithdrawn) and (task := self._asking.pop(event.ask_id, None)):
+            task.cancel()
+
+    async def _answer_or_park(self, ask: Ask) -> None:
+        try:
+            if not await self._answered(ask):
+                self.session.park()
+        except Exception as fault:
+            self._fault = fault
+            self.session.cancel()
+
+    async def _answered(self, ask: Ask) -> bool:
+        self.reporter.clear()
+        reply = await self.asker(ask)
+        if reply is None:
+            return False
+        with contextlib.suppress(AnswerRefused):
+            await self.session.answer(ask.ask_id, reply.verdict, principal=reply.principal, note=reply.note)
+        return True
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(session: Session) -> Iterator[None]:
+    """The first signal cancels the run, and what it did is recorded; the second one ends the process at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: signal.Signals) -> None:
+        loop.remove_signal_handler(number)
+        signal.signal(number, lambda *_: os._exit(128 + number))
+        session.cancel()
+
+    handled = []
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, stop, number)
+            handled.append(number)
+    try:
+        yield
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

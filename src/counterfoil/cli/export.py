@@ -1,0 +1,52 @@
+"""Writing a session out: its public events as they are stored, its views, or a readable text."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+
+from counterfoil.cli import transcript
+from counterfoil.cli.reading import read_scrollback, rows
+from counterfoil.cli.reference import resolve
+from counterfoil.errors import UsageError
+from counterfoil.events.codec import encode_envelope, envelope_of
+from counterfoil.identity import SessionID
+from counterfoil.ports import EventStore
+
+
+async def write(store: EventStore, reference: str, format_: str, output: Path | None) -> None:
+    """Write the session that `reference` means. A file appears whole or not at all."""
+    session = await resolve(store, reference)
+    if output is None or str(output) == "-":
+        async for line in _lines(store, session, format_):
+            sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            async for line in _lines(store, session, format_):
+                file.write(line)
+        part.replace(output)
+    except OSError as fault:
+        raise UsageError(f"{output} can't be written: {fault.strerror}", hint="check --output") from fault
+    finally:
+        part.unlink(missing_ok=True)
+
+
+async def _lines(store: EventStore, session: SessionID, format_: str) -> AsyncIterator[bytes]:
+    if format_ == "jsonl":
+        async for row in rows(store, session):
+            yield encode_envelope(envelope_of(row), row.public) + b"\n"
+        return
+    seen = await read_scrollback(store, session)
+    if format_ == "json":
+        value = {"session": seen.session, "entries": seen.entries, "calls": seen.calls, "evidence": seen.evidence}
+        yield json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2).encode() + b"\n"
+        return
+    yield transcript.markdown(seen).encode("utf-8", "replace")

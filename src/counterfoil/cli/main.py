@@ -1,0 +1,113 @@
+"""The entry point: the commands, and how each way of ending becomes an exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from counterfoil import __version__
+from counterfoil.cli import answer, asks, config, demo, exits, faults, models, resume, run, sessions, terminal, verify
+from counterfoil.cli import inspect as inspect_command
+
+app = typer.Typer(
+    name="counterfoil",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=exits.HELP,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"counterfoil {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def counterfoil(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """An agent harness that keeps a numbered stub of everything that happens to a call."""
+
+
+_COMMANDS: list[tuple[str, Callable[..., Any]]] = [
+    ("run", run.run),
+    ("resume", resume.resume),
+    ("demo", demo.demo),
+    ("inspect", inspect_command.inspect),
+    ("verify", verify.verify),
+    ("asks", asks.asks),
+    ("answer", answer.answer),
+    ("models", models.models),
+]
+for _name, _function in _COMMANDS:
+    app.command(_name, epilog=exits.HELP)(_function)
+app.add_typer(sessions.app, name="sessions")
+app.add_typer(config.app, name="config")
+
+
+def main() -> None:
+    """The console script."""
+    code = call(sys.argv[1:])
+    sys.exit(code)
+
+
+def call(arguments: list[str]) -> int:
+    """Run one command line and return its exit code. Nothing is raised."""
+    terminal.prepare()
+    try:
+        code = app(args=arguments, prog_name="counterfoil", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _quiet()
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except typer.Abort:
+        return exits.INTERRUPTED
+    except Exception as error:
+        return _failed(error)
+    return code if isinstance(code, int) else exits.DONE
+
+
+def _quiet() -> int:
+    """Nobody reads any more: say nothing, here or when the interpreter flushes its streams."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return exits.FAILED
+
+
+def _failed(error: Exception) -> int:
+    show = getattr(error, "format_message", None)
+    if show is not None:
+        return _usage(error, str(show()))
+    try:
+        from counterfoil.cli.compose import last_state_dir
+
+        return faults.report(error, last_state_dir())
+    except BrokenPipeError:
+        return _quiet()
+
+
+def _usage(error: Exception, message: str) -> int:
+    """What the parser of the command line refused."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(message)
+        return exits.USAGE
+    path = context.command_path if context is not None else "counterfoil"
+    faults.say(f"{message.rstrip('.')} (`{path} --help` says more)")
+    return exits.USAGE
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""`counterfoil resume`: go on with a run that is parked on a question or was interrupted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterfoil.cli import options
+
+if TYPE_CHECKING:
+    from counterfoil.cli.asking import Asker
+    from counterfoil.cli.reporters import Reporter
+    from counterfoil.config import Flags
+
+_Answer = Annotated[
+    options.Answer | None,
+    typer.Option("--answer", help="Answer every question of the run so.", show_default=False),
+]
+
+
+def resume(
+    session: options.SessionRef,
+    output: options.Output = options.OutputFormat.text,
+    ask: options.Ask = None,
+    answer: _Answer = None,
+    provider: options.Provider = None,
+    model: options.Model = None,
+    base_url: options.BaseUrl = None,
+    script: options.Script = None,
+    mode: options.Mode = None,
+    state_dir: options.StateDir = None,
+) -> int:
+    """Go on with a parked or interrupted run."""
+    import asyncio
+
+    from counterfoil.cli import asking, running
+    from counterfoil.cli.reporters import reporter
+    from counterfoil.config import Flags
+
+    flags = Flags(
+        state_dir=state_dir,
+        provider=provider,
+        model=model,
+        base_url=base_url,
+        script=None if script is None else str(script),
+        mode=None if mode is None else mode.value,
+    )
+    shown = reporter(output.value)
+    if answer is not None:
+        asker = asking.by_flag(answer.value, f"--answer={answer.value}")
+    else:
+        asker = running.asker(None if ask is None else ask.value, shown)
+    return asyncio.run(_go_on(session, flags, shown, asker))
+
+
+async def _go_on(session: str, flags: Flags, shown: Reporter, asker: Asker) -> int:
+    from counterfoil.cli import compose, reference, running
+    from counterfoil.cli.drive import Drive
+
+    settings = compose.load_settings(None, flags, warn=False)
+    find = lambda store: reference.resolve(store, session)  # noqa: E731
+    async with (
+        compose.service_for(settings, flags, find) as (local, found),
+        await local.engine.open(found) as opened,
+    ):
+        await running.adapt(opened, flags, local.settings)
+        drive = Drive(opened, local.store, shown, asker)
+        return running.told(await drive.resume(), drive.seen)

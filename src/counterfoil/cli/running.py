@@ -1,0 +1,186 @@
+"""How `run` goes: everything is checked before anything runs, then the run is driven and its end told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from counterfoil.cli import asking, compose, exits, faults, reference
+from counterfoil.cli.drive import Drive
+from counterfoil.cli.patch import Patch
+from counterfoil.cli.reporters import Reporter, reporter
+from counterfoil.cli.stdin import prompt_text
+from counterfoil.config import Flags, Settings, api_key, find_provider, model_name, with_choice
+from counterfoil.engine import NewSession, RunOutcome, Session
+from counterfoil.errors import UsageError
+from counterfoil.identity import SessionID
+from counterfoil.ports import EventStore
+from counterfoil.scrollback import Scrollback, visible_line
+
+if TYPE_CHECKING:
+    from counterfoil.service.local import LocalService
+
+
+Find = Callable[[EventStore], Awaitable[SessionID]]
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    """What is to be run, checked."""
+
+    prompt: str
+    flags: Flags
+    settings: Settings
+    workspace: Path
+    output: str
+    asker: asking.Asker
+    reporter: Reporter
+    patch: Path | None = None
+    find: Find | None = None
+
+
+def plan(
+    prompt: str | None,
+    flags: Flags,
+    workspace: Path | None,
+    *,
+    output: str,
+    ask: str | None,
+    patch: Path | None,
+    resume: str | None,
+    continue_: bool,
+) -> Plan:
+    """Check all that can be checked before a session is touched. Raises `UsageError`, `ConfigError`."""
+    place = compose.folder(workspace)
+    find = _find(resume, continue_, place)
+    settings = compose.load_settings(workspace, flags, warn=find is None)
+    if find is None:
+        settings = ready(settings)
+    shown = reporter(output)
+    return Plan(
+        prompt=prompt_text(prompt),
+        flags=flags,
+        settings=settings,
+        workspace=place,
+        output=output,
+        asker=asker(ask, shown),
+        reporter=shown,
+        patch=None if patch is None else patch.expanduser().absolute(),
+        find=find,
+    )
+
+
+def _find(resume: str | None, continue_: bool, workspace: Path) -> Find | None:
+    """How the session to go on with is found; None for a new one."""
+    if resume is not None:
+        return lambda store: reference.resolve(store, resume)
+    return (lambda store: reference.last_in(store, workspace)) if continue_ else None
+
+
+def ready(settings: Settings) -> Settings:
+    """`settings` with provider and model chosen, and a provider that can be asked. Raises `ConfigError`."""
+    settings = with_choice(settings, os.environ)
+    provider = find_provider(settings, settings.model.provider)
+    api_key(provider, os.environ)
+    if provider.wire == "scripted":
+        from counterfoil.providers.script import load_script
+
+        load_script(Path(provider.base_url))
+    name = model_name(settings)
+    return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
+
+
+def asker(policy: str | None, shown: Reporter) -> asking.Asker:
+    """Who answers: as `--ask` says; by default the person, where there is one at a terminal, else deny."""
+    if policy == "wait":
+        return asking.wait
+    if policy == "prompt" and not asking.has_terminal():
+        raise UsageError("--ask=prompt needs a terminal", hint="use --ask=deny or --ask=wait")
+    if policy == "prompt" or (policy is None and asking.somebody_looks()):
+        return asking.at_terminal(shown.clear)
+    return asking.by_flag("deny", "--ask=deny")
+
+
+async def execute(plan: Plan) -> int:
+    """Run the plan and return the exit code."""
+    if plan.find is not None:
+        async with compose.service_for(plan.settings, plan.flags, plan.find) as (local, found):
+            with _picture(plan, Path((await local.store.summary(found)).workspace)) as picture:
+                async with await local.engine.open(found) as session:
+                    await adapt(session, plan.flags, local.settings)
+                    return await _drive(local, session, plan, picture)
+    with _picture(plan, plan.workspace) as picture:
+        async with (
+            compose.service(plan.settings) as local,
+            await local.engine.create(_new(plan)) as session,
+        ):
+            return await _drive(local, session, plan, picture)
+
+
+async def _drive(local: LocalService, session: Session, plan: Plan, picture: Patch | None) -> int:
+    drive = Drive(session, local.store, plan.reporter, plan.asker)
+    try:
+        outcome = await drive.prompt(plan.prompt)
+    finally:
+        if picture is not None:
+            picture.write()
+    return told(outcome, drive.seen)
+
+
+def _picture(plan: Plan, workspace: Path) -> contextlib.AbstractContextManager[Patch | None, bool | None]:
+    if plan.patch is None:
+        return contextlib.nullcontext()
+    return Patch(workspace, plan.patch)
+
+
+def _new(plan: Plan) -> NewSession:
+    settings = plan.settings
+    return NewSession(
+        owner=compose.principal(),
+        workspace=str(plan.workspace),
+        provider=settings.model.provider,
+        model=settings.model.name,
+        mode=settings.permissions.mode,
+        limits=settings.limits,
+        title=_title(plan.prompt),
+    )
+
+
+def _title(prompt: str) -> str:
+    line = visible_line(prompt.strip().split("\n", 1)[0])
+    return line if len(line) <= 80 else line[:79] + "…"
+
+
+async def adapt(session: Session, flags: Flags, settings: Settings) -> None:
+    """Give an existing session what the flags say, and check that its provider can be asked."""
+    meta = session.state.meta
+    provider, model = flags.provider or meta.provider, flags.model or meta.model
+    found = find_provider(settings, provider)
+    api_key(found, os.environ)
+    if (provider, model) != (meta.provider, meta.model):
+        await session.set_model(provider, model)
+    if flags.mode is not None and flags.mode != meta.mode:
+        await session.set_mode(flags.mode)
+    if flags.max_turns is not None:
+        await session.set_limits(msgspec.structs.replace(meta.limits, max_turns=flags.max_turns))
+
+
+def told(outcome: RunOutcome, seen: Scrollback) -> int:
+    """Say on stderr how a run ended that didn't simply end, and return the exit code."""
+    if outcome.parked:
+        for view in seen.open_asks:
+            ask = view.ask
+            faults.say(f"parked: {ask.tool} waits for an answer to {ask.ask_id}: {ask.reason}")
+            faults.say(f"`counterfoil answer {ask.ask_id} allow`, then `counterfoil resume {seen.root}`")
+    elif outcome.error is not None:
+        hint = f" ({outcome.error.hint})" if outcome.error.hint else ""
+        faults.say(f"{outcome.error.message}{hint}")
+    elif outcome.stop_reason == "cancelled":
+        faults.say(f"interrupted; `counterfoil run --resume {seen.root} PROMPT` goes on")
+    elif exits.of_outcome(outcome) != exits.DONE:
+        faults.say(f"the run stopped: {outcome.stop_reason}")
+    return exits.of_outcome(outcome)

@@ -1,0 +1,187 @@
+"""`counterfoil sessions`: list, show, fork, rename, delete and export stored sessions."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterfoil.cli import exits, options
+
+if TYPE_CHECKING:
+    from counterfoil.ports import EventStore, SessionSummary
+    from counterfoil.scrollback import Scrollback
+    from counterfoil.service.local import LocalService
+
+app = typer.Typer(
+    help="List, show, fork, rename, delete and export sessions.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+class ExportFormat(StrEnum):
+    """What an export is written as."""
+
+    jsonl = "jsonl"
+    json = "json"
+    markdown = "markdown"
+
+
+@app.command("list")
+def list_(
+    limit: Annotated[int, typer.Option("--limit", min=1, help="How many, latest first.")] = 50,
+    as_json: options.AsJson = False,
+    state_dir: options.StateDir = None,
+) -> int:
+    """List the sessions, latest first."""
+    from counterfoil.cli.compose import with_store
+    from counterfoil.cli.terminal import print_json
+
+    found = with_store(state_dir, lambda store: store.sessions(limit=limit))
+    if as_json:
+        print_json(found)
+    elif not found:
+        print("no sessions")
+    else:
+        _table(found)
+    return exits.DONE
+
+
+def _table(found: list[SessionSummary]) -> None:
+    from counterfoil.cli import wording
+    from counterfoil.cli.render import Column, print_table
+    from counterfoil.scrollback import visible_line
+
+    columns = [Column("session", grows=True), Column("status"), Column("asks", right=True), Column("updated")]
+    rows = [
+        [
+            f"{s.session_id}\n{visible_line(s.title or s.workspace)}",
+            s.status,
+            s.open_asks or "",
+            wording.when(s.updated_at),
+        ]
+        for s in found
+    ]
+    print_table(columns, rows)
+
+
+@app.command()
+def show(session: options.SessionRef, as_json: options.AsJson = False, state_dir: options.StateDir = None) -> int:
+    """Show what was said and done in a session, in order."""
+    from counterfoil.cli import details, transcript
+    from counterfoil.cli.terminal import print_json, print_line
+
+    seen = _read(state_dir, session)
+    if as_json:
+        print_json({"session": seen.session, "entries": seen.entries, "calls": seen.calls})
+        return exits.DONE
+    details.print_head(seen)
+    for block in transcript.plain(seen):
+        print_line()
+        print_line(block)
+    return exits.DONE
+
+
+@app.command()
+def fork(
+    session: options.SessionRef,
+    at: Annotated[
+        int | None, typer.Option("--at", min=1, help="Copy up to this offset.  [default: all]", show_default=False)
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", help="The copy's title.", show_default=False)] = None,
+    state_dir: options.StateDir = None,
+) -> int:
+    """Copy a session into a new one, and print the new id."""
+    from counterfoil.cli.compose import state_settings, with_service
+    from counterfoil.cli.reference import resolve
+    from counterfoil.identity import Offset
+
+    async def copy(local: LocalService) -> str:
+        source = await resolve(local.store, session)
+        return await local.engine.fork(source, at=None if at is None else Offset(at), title=title)
+
+    print(with_service(state_settings(state_dir), copy))
+    return exits.DONE
+
+
+@app.command()
+def rename(
+    session: options.SessionRef,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")],
+    state_dir: options.StateDir = None,
+) -> int:
+    """Give a session a title."""
+    from counterfoil.cli.compose import state_settings, with_service
+    from counterfoil.cli.reference import resolve
+    from counterfoil.events.codec import clean_text
+
+    async def change(local: LocalService) -> None:
+        async with await local.engine.open(await resolve(local.store, session)) as opened:
+            await opened.rename(clean_text(title))
+
+    with_service(state_settings(state_dir), change)
+    return exits.DONE
+
+
+@app.command()
+def delete(
+    session: options.SessionRef,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    state_dir: options.StateDir = None,
+) -> int:
+    """Delete a session for good."""
+    from counterfoil.cli.compose import with_store
+    from counterfoil.cli.reference import resolve
+    from counterfoil.cli.terminal import is_terminal
+    from counterfoil.errors import UsageError
+    from counterfoil.ports import Holder
+
+    if not yes and not is_terminal(sys.stdin):
+        raise UsageError("deleting needs a yes", hint="use --yes where nobody can be asked")
+
+    async def remove(store: EventStore) -> str | None:
+        import os
+        import platform
+
+        found = await resolve(store, session)
+        summary = await store.summary(found)
+        if not yes and not typer.confirm(f"delete {found} ({summary.title or summary.workspace}) for good?"):
+            return None
+        await store.delete(await store.acquire(found, Holder(pid=os.getpid(), host=platform.node())))
+        return found
+
+    deleted = with_store(state_dir, remove)
+    print(f"deleted {deleted}" if deleted else "nothing was deleted")
+    return exits.DONE
+
+
+@app.command()
+def export(
+    session: options.SessionRef,
+    format_: Annotated[
+        ExportFormat, typer.Option("--format", help="Every event, the views, or a readable text.")
+    ] = ExportFormat.jsonl,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here.  [default: stdout]")
+    ] = None,
+    state_dir: options.StateDir = None,
+) -> int:
+    """Write a session's public events, its views, or its text to a file."""
+    from counterfoil.cli.compose import with_store
+    from counterfoil.cli.export import write
+
+    with_store(state_dir, lambda store: write(store, session, format_.value, output))
+    return exits.DONE
+
+
+def _read(state_dir: str | None, session: str) -> Scrollback:
+    from counterfoil.cli.compose import with_store
+    from counterfoil.cli.reading import read_scrollback
+    from counterfoil.cli.reference import resolve
+
+    async def read(store: EventStore) -> Scrollback:
+        return await read_scrollback(store, await resolve(store, session))
+
+    return with_store(state_dir, read)
