@@ -56,6 +56,12 @@ async def test_a_child_that_keeps_the_output_open_does_not_hang_the_call(bench: 
     assert await gone(await pid_in(bench.workspace / "pid"))
 
 
+async def test_a_child_that_ended_by_itself_was_not_left_behind(bench: Bench) -> None:
+    ended = "! kill -0 $(cat p) 2>/dev/null || grep -q '^State:.Z' /proc/$(cat p)/status"
+    text = await bench.text("Bash", command=f"(true & echo $! > p); until {ended}; do :; done")
+    assert text == "[no output, exit code 0]"
+
+
 async def test_cancelling_kills_the_group_before_the_call_returns(bench: Bench) -> None:
     task = asyncio.ensure_future(bench.call("Bash", command=GRANDCHILD))
     pid = await pid_in(bench.workspace / "pid")

@@ -22,6 +22,7 @@ GRACE = 1.0
 """Seconds between the request to end and the kill."""
 DRAIN = 0.5
 """Seconds that children who keep the output open have after the command itself ended."""
+POLL = 0.02
 CHUNK = 65536
 
 
@@ -53,12 +54,12 @@ class Child:
 
     async def stop(self, grace: float = GRACE) -> bool:
         """End the whole group: asked first, killed after `grace` seconds. Says whether there was anything to end."""
-        alive = signal_group(self.group, signal.SIGTERM)
+        alive = group_lives(self.group) and signal_group(self.group, signal.SIGTERM)
         waited = 0.0
         while alive and waited < grace:
-            await _pause(self.process, 0.02)
-            waited += 0.02
-            if not signal_group(self.group, 0):
+            await _pause(self.process, POLL)
+            waited += POLL
+            if not group_lives(self.group):
                 break
         signal_group(self.group, signal.SIGKILL)
         await self.process.wait()
@@ -84,6 +85,22 @@ def signal_group(group: int, number: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+def group_lives(group: int) -> bool:
+    """Does anybody in the group still run? The dead whom nobody has reaped (in containers, often) don't count."""
+    if not signal_group(group, 0):
+        return False
+    stats = list(Path("/proc").glob("[0-9]*/stat"))
+    return not stats or any(_runs_in(group, stat) for stat in stats)
+
+
+def _runs_in(group: int, stat: Path) -> bool:
+    try:
+        state, _, its_group = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+    except (OSError, ValueError):
+        return False
+    return int(its_group) == group and state not in "ZX"
 
 
 async def start(argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Child:
@@ -188,4 +205,15 @@ def shell_argv(command: str) -> list[str]:
     return [shutil.which("bash") or shutil.which("sh") or "/bin/sh", "-c", command]
 
 
-__all__ = ["Child", "Outcome", "Sink", "run", "shell_argv", "signal_group", "start", "started", "unbroken"]
+__all__ = [
+    "Child",
+    "Outcome",
+    "Sink",
+    "group_lives",
+    "run",
+    "shell_argv",
+    "signal_group",
+    "start",
+    "started",
+    "unbroken",
+]

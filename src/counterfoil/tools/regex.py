@@ -29,7 +29,10 @@ class Pattern(Protocol):
 
 def compiled(pattern: str, *, ignore_case: bool = False, multiline: bool = False) -> Pattern:
     """The expression, in RE2's syntax. With `multiline` a dot matches line ends too. Raises `ToolFailure`."""
-    import re2  # type: ignore[import-untyped]
+    try:
+        import re2  # type: ignore[import-untyped]
+    except ImportError as fault:
+        raise ToolFailure("google-re2 is not installed", executed="no", hint="install it, or ripgrep") from fault
 
     options = re2.Options()
     options.log_errors = False
