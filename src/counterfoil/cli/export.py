@@ -8,11 +8,10 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
-
 from counterfoil.cli import transcript
 from counterfoil.cli.reading import read_scrollback, rows
 from counterfoil.cli.reference import resolve
+from counterfoil.cli.terminal import plain
 from counterfoil.errors import UsageError
 from counterfoil.events.codec import encode_envelope, envelope_of
 from counterfoil.identity import SessionID
@@ -47,6 +46,6 @@ async def _lines(store: EventStore, session: SessionID, format_: str) -> AsyncIt
     seen = await read_scrollback(store, session)
     if format_ == "json":
         value = {"session": seen.session, "entries": seen.entries, "calls": seen.calls, "evidence": seen.evidence}
-        yield json.dumps(msgspec.to_builtins(value), ensure_ascii=False, indent=2).encode() + b"\n"
+        yield json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n"
         return
     yield transcript.markdown(seen).encode("utf-8", "replace")

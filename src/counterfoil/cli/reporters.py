@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import IO, Any, Protocol
+from typing import IO, Protocol
 
-import msgspec
-
-from counterfoil.cli.terminal import is_terminal
+from counterfoil.cli.terminal import is_terminal, print_json
 from counterfoil.engine import RunOutcome
 from counterfoil.events import (
     CallFinished,
@@ -193,12 +190,12 @@ class JsonReporter:
             "stop_reason": outcome.stop_reason,
             "parked": outcome.parked,
             "text": outcome.text,
-            "usage": plain(outcome.usage),
-            "calls": [plain(c) for c in calls],
-            "asks": [plain(a.ask) for a in seen.open_asks],
-            "error": plain(outcome.error),
+            "usage": outcome.usage,
+            "calls": calls,
+            "asks": [a.ask for a in seen.open_asks],
+            "error": outcome.error,
         }
-        print(json.dumps(value, ensure_ascii=False), flush=True)
+        print_json(value, indent=None)
 
 
 class JsonlReporter:
@@ -214,11 +211,6 @@ class JsonlReporter:
 
     def end(self, outcome: RunOutcome, seen: Scrollback) -> None:
         """Nothing: `run.finished` was the last line."""
-
-
-def plain(value: Any) -> Any:
-    """A view as plain JSON values, defaults included where they are told by `to_builtins`."""
-    return msgspec.to_builtins(value)
 
 
 def reporter(output: str) -> Reporter:

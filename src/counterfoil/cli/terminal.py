@@ -42,10 +42,22 @@ def print_line(text: str = "") -> None:
     print(visible(text) if is_terminal(sys.stdout) else text, flush=True)
 
 
-def print_json(value: Any) -> None:
-    """One JSON value on stdout."""
+def plain(value: Any) -> Any:
+    """`value` as plain JSON values: structs with all of their fields, also those that have their default."""
     import msgspec
 
-    plain = msgspec.to_builtins(value)
-    sys.stdout.write(json.dumps(plain, ensure_ascii=False, indent=2) + "\n")
+    if isinstance(value, msgspec.Struct):
+        config = value.__struct_config__
+        tag = {config.tag_field: config.tag} if config.tag_field is not None else {}
+        return tag | {name: plain(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return msgspec.to_builtins(value)
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One JSON value on stdout."""
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=indent) + "\n")
     sys.stdout.flush()
