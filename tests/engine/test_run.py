@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from counterfoil.engine import EngineSettings
-from counterfoil.errors import NotResumable, SessionBusy, UsageError
+from counterfoil.errors import NotResumable, SessionBusy, ToolFailure, UsageError
 from counterfoil.events import (
     CallAccepted,
     CallFinished,
@@ -16,14 +16,13 @@ from counterfoil.events import (
     Limits,
     Notice,
     RunFinished,
+    TextPart,
     TurnRejected,
     TurnStarted,
     UserPrompt,
     text_of,
 )
 from counterfoil.ports import ToolOutput
-from counterfoil.events import TextPart
-from counterfoil.errors import ToolFailure
 from counterfoil.state import PromptItem, TurnItem
 from tests.support.harness import CountingTool, Rig, call, first, hang, turn
 

@@ -165,7 +165,8 @@ class Publisher:
 
     async def snapshot(self, *, at_end: bool = False) -> None:
         """Write a snapshot where enough has happened since the last: a share of the log, so that all snapshots
-        together cost no more than in proportion to it."""
+        together cost no more than in proportion to it.
+        """
         tail = self.state.offset - self._snapshot_offset
         least = 64 if at_end else SNAPSHOT_MIN
         if tail < max(least, self.state.offset // SNAPSHOT_SHARE if not at_end else self.state.offset // 16):
