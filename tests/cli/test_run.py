@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
 import subprocess
 import time
@@ -221,15 +223,39 @@ def test_the_first_interrupt_records_what_was_done(cli: Cli) -> None:
 
 
 def test_the_second_interrupt_ends_the_process_at_once(cli: Cli) -> None:
-    script = cli.script({"calls": [bash("trap '' INT TERM; touch begun; sleep 100")]}, SAY)
+    script = cli.script({"calls": [bash("trap '' INT TERM; echo $$ > pid; mv pid begun; sleep 100")]}, SAY)
     process = cli.start("run", "x", "--script", script, "--mode=bypass")
     _until(cli.workspace / "begun")
+    group = int((cli.workspace / "begun").read_text())
     process.send_signal(signal.SIGINT)
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert b"Traceback" not in err
+    assert _ended(group)
+
+
+def _ended(group: int) -> bool:
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        if all("\nState:\tZ" in status for status in _statuses(group)):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _statuses(group: int) -> list[str]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(path.parent.name)) == group:
+                found.append(path.read_text())
+    return found
 
 
 def test_nobody_reading_any_more_is_quiet(cli: Cli) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 from counterfoil.cli.asking import Asker
 from counterfoil.cli.reading import rows
@@ -137,7 +138,7 @@ def _stopped_by_signals(session: Session) -> Iterator[None]:
 
     def stop(number: signal.Signals) -> None:
         loop.remove_signal_handler(number)
-        signal.signal(number, lambda *_: os._exit(128 + number))
+        signal.signal(number, lambda *_: _end_now(128 + number))
         session.cancel()
 
     handled = []
@@ -151,3 +152,20 @@ def _stopped_by_signals(session: Session) -> Iterator[None]:
         for number in handled:
             loop.remove_signal_handler(number)
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def _end_now(code: int) -> None:
+    """End this process and the commands that it started, without a word to anybody."""
+    for group in _child_groups():
+        with contextlib.suppress(OSError):
+            os.killpg(group, signal.SIGKILL)
+    os._exit(code)
+
+
+def _child_groups() -> list[int]:
+    """The process groups that this process's children lead, where the system says."""
+    groups: list[int] = []
+    for listing in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            groups += [pid for pid in map(int, listing.read_text().split()) if os.getpgid(pid) == pid]
+    return groups
