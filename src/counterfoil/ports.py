@@ -70,13 +70,18 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 class ProposedCall(Value, frozen=True, kw_only=True):
     """A call as the model wrote it. `pairing_id` is private and never empty: the adapter made one (`made`) where
-    the wire had none. `arguments` is None where the text wasn't a JSON object; `problem` says why."""
+    the wire had none. `arguments` is None where the text wasn't a JSON object; `problem` says why.
+    """
 
     pairing_id: str
     made: bool = False
     tool: str
     arguments: dict[str, Any] | None
     problem: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the pairing id: a repr ends in logs and error texts."""
+        return f"<ProposedCall {self.tool}>"
 
 
 class ModelTurn(Value, frozen=True, kw_only=True):
@@ -89,6 +94,10 @@ class ModelTurn(Value, frozen=True, kw_only=True):
     usage: Usage = Usage()
     stop_reason: TurnStop = "end_turn"
     model: str = ""
+
+    def __repr__(self) -> str:
+        """Without what is private to the provider."""
+        return f"<ModelTurn {self.stop_reason}, {len(self.calls)} calls>"
 
 
 class TextChunk(Value, frozen=True, kw_only=True):

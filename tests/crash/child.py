@@ -94,15 +94,17 @@ async def main() -> None:
         session = await engine.open(found.session_id)
     answers = asyncio.ensure_future(answering(session))
     if command == "prompt":
-        outcome = await session.prompt("go")
+        stop: object = (await session.prompt("go")).stop_reason
     elif session.state.run is not None:
-        outcome = await session.resume()
+        stop = (await session.resume()).stop_reason
+    elif session.state.status == "idle":
+        stop = (await session.prompt("go on")).stop_reason
     else:
-        outcome = await session.prompt("go on") if session.state.status == "idle" else None
+        stop = session.state.status
     await session.close()
     await answers
     await store.close()
-    print("appends", store.count, "stop", outcome.stop_reason if outcome else session.state.status)
+    print("appends", store.count, "stop", stop)
 
 
 asyncio.run(main())

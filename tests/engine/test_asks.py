@@ -209,3 +209,17 @@ async def test_a_deny_rule_made_after_an_approval_still_denies() -> None:
     async with await rig.engine.open(session.id) as again:
         await again.resume()
     assert tool.runs == []
+
+
+async def test_an_answer_to_an_ask_of_an_earlier_run_is_told_how_that_was_settled() -> None:
+    tool = CountingTool("act")
+    rig = Rig({"turns": [turn(call("act", n=1)), {"text": "one"}, turn(call("act", n=2)), {"text": "two"}]}, tool)
+    async with await rig.session("default") as session:
+        old = await park_at_ask(session)
+        await session.answer(old.ask_id, "deny", principal=ME, idempotency_key="k")
+        await session.resume()
+        new = await park_at_ask(session)
+        assert (await session.answer(old.ask_id, "deny", principal=ME, idempotency_key="k")).verdict == "deny"
+        with pytest.raises(AskIsSettled):
+            await session.answer(old.ask_id, "allow", principal=ME)
+        assert set(session.state.asks) == {new.ask_id} and tool.runs == []

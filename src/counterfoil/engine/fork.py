@@ -10,6 +10,8 @@ from counterfoil.engine.summary import after
 from counterfoil.errors import CodecError, FoldError, NotResumable
 from counterfoil.events import (
     Entry,
+    GrantChanged,
+    Principal,
     Relationship,
     SessionCreated,
     SessionKind,
@@ -20,7 +22,7 @@ from counterfoil.events import (
 from counterfoil.events.codec import decode_private, event_of
 from counterfoil.identity import START, Offset, SessionID
 from counterfoil.ports import Lease, SessionSummary, Stamped
-from counterfoil.state import Meta, Row, SessionState, apply
+from counterfoil.state import Grant, Meta, Row, SessionState, apply
 
 PAGE = 500
 
@@ -54,11 +56,12 @@ async def fork_session(parts: Parts, source: SessionID, at: Offset, title: str |
     original = event_of(first)
     if not isinstance(original, SessionCreated):
         raise NotResumable(f"session {source} doesn't begin with session.created")
+    before = original.relationship.copied_from if original.relationship is not None else ()
     created = msgspec.structs.replace(
         original,
         session_id=parts.ids.session(),
         session_kind=SessionKind.FORK,
-        relationship=Relationship(parent_session_id=source, forked_at=at),
+        relationship=Relationship(parent_session_id=source, forked_at=at, copied_from=(source, *before)),
         title=original.title if title is None else title,
     )
     lease = await parts.store.acquire(created.session_id, parts.holder)
@@ -96,9 +99,16 @@ def _stamped(row: StoredEvent) -> Stamped:
     )
 
 
+def _revoked(grant: Grant) -> GrantChanged:
+    """What was allowed for that session isn't allowed for this one."""
+    by = Principal(kind="policy", name="fork")
+    return GrantChanged(rule=grant.rule, scope="session", revoked=True, ask_id=grant.ask_id, decided_by=by)
+
+
 async def _close(parts: Parts, lease: Lease, state: SessionState) -> None:
     """Close in the copy what was open where it was cut, and write its list entry."""
-    entries = [Entry(e) for e in closing_run(state, "interrupted", "interrupted", "cut by the fork")]
+    entries = [Entry(_revoked(grant)) for grant in state.grants if grant.scope == "session"]
+    entries += [Entry(e) for e in closing_run(state, "interrupted", "interrupted", "cut by the fork")]
     run_id = state.run.run_id if state.run is not None else None
     seq = state.run.last_seq if state.run is not None else 0
     now = parts.clock.now()

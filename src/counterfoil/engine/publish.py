@@ -72,9 +72,8 @@ class Publisher:
                 cancelled = True
             except BaseException:
                 break
-        if cancelled:
-            if task.exception() is None:
-                raise asyncio.CancelledError
+        if cancelled and task.exception() is None:
+            raise asyncio.CancelledError
         task.result()
 
     def transient(self, event: Event) -> None:

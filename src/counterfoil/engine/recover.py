@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from counterfoil.events import AskWithdrawn, CallFinished, CallStatus, Event, RunFinished, StopReason, TextPart
+from counterfoil.events import (
+    AskWithdrawn,
+    CallFinished,
+    CallStatus,
+    Event,
+    RunFinished,
+    StopReason,
+    TextPart,
+    TurnFinished,
+)
 from counterfoil.state import OpenCall, SessionState
 
 _UNKNOWN = "Interrupted while it ran: it is not known whether its effects happened. Look before you do it again."
@@ -12,7 +21,8 @@ _NOT_RUN = "Not run: the run was {why} before this call started."
 def closing(state: SessionState, status: CallStatus, why: str) -> list[Event]:
     """Withdraw every open ask and finish every open call, in call order, with what is known of it.
 
-    A call that had started has `executed: unknown`; one that hadn't was not run.
+    A call that had started has `executed: unknown`; one that hadn't was not run. A turn that was copied without
+    its end gets one.
     """
     events: list[Event] = [
         AskWithdrawn(
@@ -24,6 +34,8 @@ def closing(state: SessionState, status: CallStatus, why: str) -> list[Event]:
         for ask in state.asks.values()
     ]
     events += [_close(call, status, why) for call in state.open_calls()]
+    if state.open_turn is not None and state.run is not None and state.run.turn_open:
+        events.append(TurnFinished(turn=state.open_turn.turn, stop_reason="other"))
     return events
 
 

@@ -14,7 +14,7 @@ from counterfoil.engine.turn import MalformedTurn, ask_model
 from counterfoil.errors import CounterfoilError, ProviderError, StoreError
 from counterfoil.events import CallStatus, ErrorInfo, Notice, RunFinished
 from counterfoil.ports import ModelTurn
-from counterfoil.state import PromptItem
+from counterfoil.state import TurnItem
 
 log = logging.getLogger("counterfoil.engine")
 
@@ -47,10 +47,10 @@ def _answered(ctx: Context) -> bool:
     """Whether the model has said its last word: its latest turn made no call and nothing came after it."""
     items = ctx.state.history.items
     run = ctx.state.run
-    if run is None or run.turn == 0 or run.turn_open or not items or isinstance(items[-1], PromptItem):
+    if run is None or run.turn == 0 or run.turn_open or not items:
         return False
     last = items[-1]
-    return not getattr(last, "calls", ())
+    return isinstance(last, TurnItem) and not last.calls
 
 
 async def _accept(ctx: Context, turn: ModelTurn) -> None:

@@ -16,7 +16,7 @@ from counterfoil.events import (
 )
 from counterfoil.ports import SessionSummary
 from counterfoil.state import SessionState
-from counterfoil.state.fold import status_after
+from counterfoil.state.fold_runs import status_after
 
 
 def after(state: SessionState, upcoming: Sequence[Entry]) -> SessionSummary:

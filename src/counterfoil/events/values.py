@@ -58,12 +58,16 @@ class Principal(Value, frozen=True, kw_only=True):
 
 
 class Relationship(Value, frozen=True, kw_only=True):
-    """How a session came out of another one. Parent call, child session and child call are three things."""
+    """How a session came out of another one. Parent call, child session and child call are three things.
+
+    `copied_from`: for a fork, every session that part of its log was written in, nearest first.
+    """
 
     parent_session_id: SessionID
     parent_tool_call_id: ToolCallID | None = None
     member: str | None = None
     forked_at: int | None = None
+    copied_from: tuple[SessionID, ...] = ()
 
 
 class Limits(Value, frozen=True, kw_only=True):
