@@ -108,14 +108,13 @@ def _page(provider: ProviderSettings) -> dict[str, str]:
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    from counterfoil.cli.render import Column, print_table
+    from counterfoil.cli.layout import Cell, Column, Row
+    from counterfoil.cli.render import print_table
     from counterfoil.scrollback import visible_line
 
     if not rows:
         print("no models")
         return
-    columns = [Column("model"), Column("window", right=True), Column("price", grows=True)]
-    print_table(
-        columns,
-        [[visible_line(r["id"]), r["context_window"] or "", visible_line(r["price"])] for r in rows],
-    )
+    columns = [Column(title="model"), Column(title="window", right=True), Column(title="price", grows=True)]
+    cells = [(r["id"], str(r["context_window"] or ""), r["price"]) for r in rows]
+    print_table(columns, [Row(cells=[Cell(visible_line(text)) for text in row]) for row in cells])

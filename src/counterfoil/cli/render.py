@@ -1,17 +1,14 @@
-"""Tables: the calls of a session, lists of sessions and asks. Rich is imported when the first one is printed."""
+"""Tables on a terminal or in a pipe. Rich is imported when the first one is printed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from counterfoil.cli import wording
+from counterfoil.cli.layout import GAP, Cell, Column, Line, Row, lay_out
 from counterfoil.cli.terminal import coloured, width
 from counterfoil.scrollback import CallView, visible_line
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _STATES = {
     "ok": "green",
@@ -26,98 +23,59 @@ _STATES = {
     "started": "cyan",
 }
 _LOUD = {"unknown": "bold red", "open": "bold yellow"}
+_SEVERE = ("conflict", "blocking", "warning")
+
+CALL_COLUMNS = (
+    Column(title="call", grows=True),
+    Column(title="state"),
+    Column(title="ran"),
+    Column(title="ms", right=True),
+    Column(title="evidence"),
+    Column(title="approval"),
+)
 
 
-class Column:
-    """One column. `grows`: takes the room that is left, and is cut with an ellipsis where that isn't enough."""
+def print_table(columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    """Print a table, coloured on a terminal that wants it, plain anywhere else."""
+    lines = lay_out(columns, rows, width())
+    if coloured(sys.stdout):
+        _print_coloured(lines)
+    else:
+        for line in lines:
+            sys.stdout.write((" " * GAP).join(cell.text for cell in line).rstrip() + "\n")
+    sys.stdout.flush()
 
-    def __init__(self, title: str, *, grows: bool = False, right: bool = False) -> None:
-        self.title = title
-        self.grows = grows
-        self.right = right
 
-
-def console(stream: Any = None) -> Console:
-    """A console on stdout that is as wide as the terminal, and plain in pipes and with NO_COLOR."""
+def _print_coloured(lines: Sequence[Line]) -> None:
     from rich.console import Console
-
-    out = stream if stream is not None else sys.stdout
-    colour = coloured(out)
-    return Console(
-        file=out,
-        width=width(),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-
-
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table. A cell is a string or a `Text`; nothing in it is taken as markup."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 1), collapse_padding=True, expand=True, header_style="bold")
-    for column in columns:
-        table.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            ratio=1 if column.grows else None,
-            overflow="ellipsis" if column.grows else "fold",
-            no_wrap=column.grows,
-        )
-    for row in rows:
-        table.add_row(*[cell if isinstance(cell, Text) else Text(str(cell)) for cell in row])
-    out = console()
-    with out.capture() as captured:
-        out.print(table)
-    for line in captured.get().splitlines():
-        out.file.write(line.rstrip() + "\n")
-    out.file.flush()
+    out = Console(file=sys.stdout, force_terminal=True, color_system="standard", width=width(), highlight=False)
+    for line in lines:
+        text = Text(" " * GAP).join(Text(cell.text, style=cell.style) for cell in line)
+        text.rstrip()
+        out.print(text, no_wrap=True, overflow="ignore", crop=False)
 
 
 def print_calls(calls: Sequence[CallView]) -> None:
     """The table of calls: each id whole, on a line of its own over what it is about."""
-    if not calls:
+    if calls:
+        print_table(CALL_COLUMNS, [_row(view) for view in calls])
+    else:
         print("no calls")
-        return
-    columns = [
-        Column("call", grows=True),
-        Column("state"),
-        Column("ran"),
-        Column("ms", right=True),
-        Column("evidence"),
-        Column("approval"),
-    ]
-    print_table(columns, [_row(view) for view in calls])
 
 
-def _row(view: CallView) -> list[Any]:
-    from rich.text import Text
-
+def _row(view: CallView) -> Row:
     state, executed, approval = wording.state(view), wording.executed(view), wording.approval(view)
-    severe = any(r.severity in ("conflict", "blocking", "warning") for r in view.records)
-    return [
-        _call_cell(view),
-        Text(state, style=_STATES.get(state, "")),
-        Text(executed, style=_LOUD.get(executed, "")),
-        wording.duration(view),
-        Text(wording.evidence(view), style="bold yellow" if severe else ""),
-        Text(approval, style=_LOUD.get(approval, "")),
-    ]
-
-
-def _call_cell(view: CallView) -> Any:
-    from rich.text import Text
-
-    cell = Text(view.tool_call_id, style="dim")
-    cell.append("\n")
-    cell.append(visible_line(view.tool), style="bold not dim")
-    about = wording.target(view)
-    if about:
-        cell.append(f" {about}", style="not dim")
-    return cell
+    severe = any(r.severity in _SEVERE for r in view.records)
+    return Row(
+        above=Cell(view.tool_call_id, "dim"),
+        cells=(
+            Cell(f"  {visible_line(view.tool)} {wording.target(view)}".rstrip()),
+            Cell(state, _STATES.get(state, "")),
+            Cell(executed, _LOUD.get(executed, "")),
+            Cell(wording.duration(view)),
+            Cell(wording.evidence(view), "bold yellow" if severe else ""),
+            Cell(approval, _LOUD.get(approval, "")),
+        ),
+    )

@@ -29,7 +29,7 @@ class ExportFormat(StrEnum):
     markdown = "markdown"
 
 
-@app.command("list")
+@app.command("list", epilog=exits.HELP)
 def list_(
     limit: Annotated[int, typer.Option("--limit", min=1, help="How many, latest first.")] = 50,
     as_json: options.AsJson = False,
@@ -51,23 +51,32 @@ def list_(
 
 def _table(found: list[SessionSummary]) -> None:
     from counterfoil.cli import wording
-    from counterfoil.cli.render import Column, print_table
+    from counterfoil.cli.layout import Cell, Column, Row
+    from counterfoil.cli.render import print_table
     from counterfoil.scrollback import visible_line
 
-    columns = [Column("session", grows=True), Column("status"), Column("asks", right=True), Column("updated")]
+    columns = [
+        Column(title="session", grows=True),
+        Column(title="status"),
+        Column(title="asks", right=True),
+        Column(title="updated"),
+    ]
     rows = [
-        [
-            f"{s.session_id}\n{visible_line(s.title or s.workspace)}",
-            s.status,
-            s.open_asks or "",
-            wording.when(s.updated_at),
-        ]
+        Row(
+            above=Cell(s.session_id, "dim"),
+            cells=(
+                Cell(f"  {visible_line(s.title or s.workspace)}"),
+                Cell(s.status),
+                Cell(str(s.open_asks or "")),
+                Cell(wording.when(s.updated_at)),
+            ),
+        )
         for s in found
     ]
     print_table(columns, rows)
 
 
-@app.command()
+@app.command(epilog=exits.HELP)
 def show(session: options.SessionRef, as_json: options.AsJson = False, state_dir: options.StateDir = None) -> int:
     """Show what was said and done in a session, in order."""
     from counterfoil.cli import details, transcript
@@ -84,7 +93,7 @@ def show(session: options.SessionRef, as_json: options.AsJson = False, state_dir
     return exits.DONE
 
 
-@app.command()
+@app.command(epilog=exits.HELP)
 def fork(
     session: options.SessionRef,
     at: Annotated[
@@ -106,7 +115,7 @@ def fork(
     return exits.DONE
 
 
-@app.command()
+@app.command(epilog=exits.HELP)
 def rename(
     session: options.SessionRef,
     title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")],
@@ -125,7 +134,7 @@ def rename(
     return exits.DONE
 
 
-@app.command()
+@app.command(epilog=exits.HELP)
 def delete(
     session: options.SessionRef,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
@@ -157,7 +166,7 @@ def delete(
     return exits.DONE
 
 
-@app.command()
+@app.command(epilog=exits.HELP)
 def export(
     session: options.SessionRef,
     format_: Annotated[

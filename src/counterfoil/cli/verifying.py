@@ -1,0 +1,47 @@
+"""Recomputes the digest chains of stored logs, page by page."""
+
+from __future__ import annotations
+
+import msgspec
+
+from counterfoil.cli.reference import MANY, resolve
+from counterfoil.identity import START, Offset, SessionID
+from counterfoil.ports import EventStore
+from counterfoil.stores.rows import FIRST
+from counterfoil.stores.rows import verify as verify_rows
+
+
+class Verdict(msgspec.Struct, kw_only=True):
+    """What was found of one session. `offset` is that of the first row that doesn't fit."""
+
+    session_id: str
+    intact: bool
+    events: int
+    offset: int | None = None
+    reason: str = ""
+
+
+async def verdicts_on(store: EventStore, reference: str | None) -> list[Verdict]:
+    """What is found of the session that `reference` means, or of every session."""
+    if reference is not None:
+        return [await _one(store, await resolve(store, reference))]
+    return [await _one(store, s.session_id) for s in await store.sessions(limit=MANY)]
+
+
+async def _one(store: EventStore, session: SessionID) -> Verdict:
+    previous, expected, count = b"", FIRST, 0
+    after = START
+    while page := await store.read(session, after):
+        fault = verify_rows(page, previous, expected)
+        if fault is not None:
+            return Verdict(
+                session_id=session,
+                intact=False,
+                events=count + fault.offset - expected,
+                offset=fault.offset,
+                reason=fault.reason,
+            )
+        count += len(page)
+        previous, after = page[-1].digest, page[-1].offset
+        expected = Offset(after + 1)
+    return Verdict(session_id=session, intact=True, events=count)
