@@ -1,0 +1,53 @@
+"""`counterfoil demo`: every scene of it, in a pipe."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Cli
+
+
+def test_the_demo_shows_each_scene_and_can_be_seen_again(cli: Cli) -> None:
+    shown = cli("demo")
+    assert (shown.code, shown.err) == (0, "")
+    assert "nobody can be asked here" in shown.out
+    assert "turn rejected" in shown.out
+    again = cli("inspect", "last")
+    assert again.out in shown.out
+    value = cli("inspect", "last", "--json").json
+    calls = value["calls"]
+    assert [c["tool"] for c in calls] == ["Read", "Read", "Glob", "Edit", "Bash"]
+    assert {c["status"] for c in calls} == {"ok"}
+    assert len({c["tool_call_id"] for c in calls}) == 5
+    assert "the greeting is right" in calls[4]["result"][0]["text"]
+    assert calls[4]["asks"][0]["receipt"]["decided_by"] == {"kind": "policy", "name": "demo in a pipe"}
+    assert not Path(value["session"]["workspace"]).exists()
+    assert cli("verify", "last").code == 0
+
+
+def test_the_demos_command_is_not_run_when_denied(cli: Cli) -> None:
+    assert cli("demo", "--answer", "deny").code == 0
+    call = cli("inspect", "last", "--json").json["calls"][4]
+    assert (call["status"], call["executed"]) == ("denied", "no")
+
+
+def test_the_demo_runs_without_git(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = cli.root / "bin"
+    tools.mkdir()
+    for name in ("bash", "sh", "grep"):
+        found = next(Path(p) / name for p in os.environ["PATH"].split(":") if (Path(p) / name).exists())
+        (tools / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(tools))
+    shown = cli("demo")
+    assert shown.code == 0
+    assert "git isn't installed" in shown.out
+
+
+def test_the_demos_workspace_is_kept_when_asked(cli: Cli) -> None:
+    assert cli("demo", "--keep").code == 0
+    folder = Path(cli("inspect", "last", "--json").json["session"]["workspace"])
+    assert (folder / "greeting.txt").read_text() == "Hello, counterfoil.\n"
+    assert (folder / ".git").is_dir()
