@@ -306,18 +306,20 @@ def test_entries_stand_in_the_order_of_their_events() -> None:
     assert seen.session.status == "completed"
 
 
-def test_a_fork_shows_what_was_copied_with_its_call_and_nothing_later_of_its_parent() -> None:
-    parent = SessionID("ses_parent")
+def test_a_fork_shows_what_was_copied_with_its_call_and_nothing_later_of_its_parents() -> None:
+    parent, grand = SessionID("ses_parent"), SessionID("ses_grand")
     log = Log()
-    of = ev.Relationship(parent_session_id=parent, forked_at=5)
+    of = ev.Relationship(parent_session_id=parent, forked_at=6, copied_from=(parent, grand))
     log.add(msgspec.structs.replace(created(), session_kind=ev.SessionKind.FORK, relationship=of))
-    log.add(accepted("call_a"), record("hook_1", origin=parent), asked("ask_1", origin=parent))
-    log.add(settled("ask_1", origin=parent), record("hook_2", 2, origin=parent))
+    log.add(accepted("call_a"), record("hook_1", origin=grand), asked("ask_1", origin=parent))
+    log.add(record("hook_2", 2, origin=CHILD), record("hook_3", 3, origin=parent))
+    log.add(settled("ask_1", origin=parent), record("hook_4", 4, origin=parent))
     seen = Scrollback(ROOT).extend(log.envelopes)
     (call,) = seen.calls
-    assert [r.hook_id for r in call.records] == ["hook_1"] and call.origin_session_id == parent
+    assert [r.hook_id for r in call.records] == ["hook_1", "hook_3"]
+    assert call.origin_session_id == parent
     assert call.receipt is not None
-    assert the_evidence(seen).why == "child_origin"
+    assert [e.record.hook_id for e in seen.evidence if e.record] == ["hook_2", "hook_4"]
 
 
 # ---- properties -------------------------------------------------------------------------------------------------

@@ -35,6 +35,10 @@ def folder(workspace: Path | None) -> Path:
         found = (workspace or Path.cwd()).expanduser().absolute()
     except (OSError, RuntimeError) as fault:
         raise UsageError(f"the workspace can't be found: {fault}", hint="use --workspace DIR") from fault
+    try:
+        str(found).encode()
+    except UnicodeEncodeError as fault:
+        raise UsageError("the workspace's path is not UTF-8", hint="rename the folder") from fault
     if not found.is_dir():
         raise UsageError(f"{found} is not a folder", hint="--workspace names an existing folder")
     return found

@@ -10,7 +10,14 @@ from typing import IO, Any
 
 
 def prepare() -> None:
-    """Make the standard streams take any text, and start the program with all three of them open."""
+    """Make the standard streams take any text. One that is closed is opened on nothing: no file may get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -41,7 +41,7 @@ class EvidenceBook:
 
     def __init__(self, root: SessionID) -> None:
         self.root = root
-        self._copied_from: SessionID | None = None
+        self._copied_from: tuple[SessionID, ...] = ()
         self._copied_through = 0
         self._records: dict[HookID, HookRecord] = {}
         self._asks: dict[AskID, AskCell] = {}
@@ -127,17 +127,24 @@ class EvidenceBook:
         for ask_id in self._waiting_asks.pop(card.tool_call_id, ()):
             self._attach_ask(ask_id, card)
 
-    def copied(self, parent: SessionID, through: int) -> None:
-        """This session is a fork: its events up to offset `through` are copies of `parent`'s and name it as origin."""
-        self._copied_from, self._copied_through = parent, through
+    def copied(self, lineage: tuple[SessionID, ...], through: int) -> None:
+        """This session is a fork: its events up to offset `through` were written in the sessions of `lineage`.
+
+        Nearest first; copied asks, receipts and records name these sessions as their origin.
+        """
+        self._copied_from, self._copied_through = lineage, through
+
+    def _is_copy(self, source: Source) -> bool:
+        return source.session_id == self.root and (source.offset or self._copied_through + 1) <= self._copied_through
 
     def origin_of(self, source: Source) -> SessionID:
-        """The session whose loop raised the event at `source`, which is one of this session's own log."""
-        copied = self._copied_from is not None and (source.offset or 0) <= self._copied_through
-        return self._copied_from if copied and self._copied_from is not None else self.root
+        """The session that the event at `source`, one of this session's own log, comes from."""
+        return self._copied_from[0] if self._copied_from and self._is_copy(source) else self.root
 
     def _may_attach(self, origin: SessionID, source: Source) -> bool:
-        return source.session_id == self.root and origin in (self.root, self.origin_of(source))
+        if source.session_id != self.root:
+            return False
+        return origin == self.root or (self._is_copy(source) and origin in self._copied_from)
 
     def _attach_record(self, hook_id: HookID, card: Card) -> None:
         card.hook_ids.append(hook_id)

@@ -177,8 +177,9 @@ class Scrollback:
         return card
 
     def _created(self, e: ev.SessionCreated, source: Source) -> None:
-        if e.relationship is not None and e.relationship.forked_at is not None:
-            self._book.copied(e.relationship.parent_session_id, e.relationship.forked_at)
+        of = e.relationship
+        if of is not None and of.forked_at is not None:
+            self._book.copied(of.copied_from or (of.parent_session_id,), of.forked_at)
 
     def _prompt(self, e: ev.UserPrompt, source: Source) -> None:
         self._put(en.PromptEntry(source=source, parts=e.parts, prompt_source=e.source))
