@@ -78,8 +78,10 @@ def test_rename_and_delete(cli: Cli, one: str) -> None:
     assert "new ␛[31mname" in listed.out
     refused = cli("sessions", "delete", one, stdin=b"")
     assert refused.code == 2
+    (cli.state / "outputs" / one).mkdir(parents=True)
     assert cli("sessions", "delete", one, "--yes").out == f"deleted {one}\n"
     assert cli("sessions", "list").out == "no sessions\n"
+    assert list((cli.state / "outputs").iterdir()) == []
 
 
 def test_an_export_is_every_public_event_as_it_is_stored(cli: Cli, one: str) -> None:

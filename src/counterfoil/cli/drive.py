@@ -16,7 +16,7 @@ from counterfoil.engine import RunOutcome, Session, Watch, WatchGap
 from counterfoil.errors import AnswerRefused
 from counterfoil.events import Ask, AskOpened, AskSettled, AskWithdrawn, Envelope
 from counterfoil.events.codec import envelope_of
-from counterfoil.identity import AskID
+from counterfoil.identity import START, AskID
 from counterfoil.ports import EventStore
 from counterfoil.scrollback import Scrollback
 
@@ -34,6 +34,9 @@ class Drive:
         self.seen = Scrollback(session.id)
         self._asking: dict[AskID, asyncio.Task[None]] = {}
         self._fault: BaseException | None = None
+        self._watch: Watch | None = None
+        self._from = START
+        self._over = False
 
     async def prompt(self, text: str) -> RunOutcome:
         """Give the session a prompt and drive its run to the end."""
@@ -60,23 +63,26 @@ class Drive:
     async def _to_the_end(self, start: Callable[[], Awaitable[RunOutcome]]) -> RunOutcome:
         """Drive, follow, and report the end. A fault while following stops the run and is raised."""
         with _stopped_by_signals(self.session):
-            async with self.session.watch() as watch:
-                follower = asyncio.ensure_future(self._follow(watch))
-                try:
-                    outcome = await start()
-                except BaseException:
-                    follower.cancel()
-                    await asyncio.wait([follower])
-                    raise
+            self._from = self.session.state.offset
+            self._watch = self.session.watch()
+            follower = asyncio.ensure_future(self._follow())
+            try:
+                outcome = await start()
+            except BaseException:
+                follower.cancel()
+                await asyncio.wait([follower])
+                raise
+            finally:
+                await self._end_watch()
             await follower
         if self._fault is not None:
             raise self._fault
         self.reporter.end(outcome, self.seen)
         return outcome
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self) -> None:
         try:
-            async for envelope in self._envelopes(watch):
+            async for envelope in self._envelopes():
                 self._take(envelope, shown=True)
         except Exception as fault:  # a broken pipe, most often: the run must not go on unseen
             self._fault = fault
@@ -85,17 +91,27 @@ class Drive:
             for task in self._asking.values():
                 task.cancel()
 
-    async def _envelopes(self, watch: Watch) -> AsyncIterator[Envelope]:
+    async def _envelopes(self) -> AsyncIterator[Envelope]:
         """What is published; what a slow follower missed is read from the log."""
+        assert self._watch is not None
         while True:
             try:
-                async for envelope in watch:
+                async for envelope in self._watch:
                     yield envelope
                 return
             except WatchGap as gap:
-                async with self.session.watch() as watch:
-                    async for row in rows(self.store, self.session.id, gap.last_offset):
-                        yield envelope_of(row)
+                await self._watch.__aexit__(None, None, None)
+                self._watch = self.session.watch()
+                if self._over:
+                    await self._end_watch()
+                async for row in rows(self.store, self.session.id, max(self._from, gap.last_offset)):
+                    yield envelope_of(row)
+
+    async def _end_watch(self) -> None:
+        """Nothing more will come; what is queued is still taken."""
+        self._over = True
+        if self._watch is not None:
+            await self._watch.__aexit__(None, None, None)
 
     async def _catch_up(self, *, shown: bool) -> None:
         async for row in rows(self.store, self.session.id, self.seen.through):

@@ -140,8 +140,10 @@ def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     state_dir: options.StateDir = None,
 ) -> int:
-    """Delete a session for good."""
-    from counterfoil.cli.compose import with_store
+    """Delete a session for good, with the long outputs that are kept beside it."""
+    import shutil
+
+    from counterfoil.cli.compose import state_settings, with_store
     from counterfoil.cli.reference import resolve
     from counterfoil.cli.terminal import is_terminal
     from counterfoil.errors import UsageError
@@ -162,6 +164,8 @@ def delete(
         return found
 
     deleted = with_store(state_dir, remove)
+    if deleted:
+        shutil.rmtree(state_settings(state_dir).state_dir / "outputs" / deleted, ignore_errors=True)
     print(f"deleted {deleted}" if deleted else "nothing was deleted")
     return exits.DONE
 

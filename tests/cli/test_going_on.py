@@ -1,0 +1,115 @@
+"""Going on with stored sessions: whose rules and whose server hold; and a follower that is slow."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from counterfoil.cli.compose import for_session
+from counterfoil.config import Flags, ModelSettings, Settings
+from counterfoil.engine import Watch
+from tests.cli.support import Cli, bash
+
+SAY = {"text": "Done."}
+
+
+def test_the_rules_of_the_sessions_own_folder_hold_wherever_it_is_resumed(cli: Cli) -> None:
+    script = cli.script({"text": "one"}, {"calls": [bash("touch made")]}, SAY)
+    cli("run", "x", "--script", script)
+    (cli.workspace / ".counterfoil").mkdir()
+    (cli.workspace / ".counterfoil/config.toml").write_text('[permissions]\ndeny = ["Bash"]\n')
+    elsewhere = str(cli.root / "home")
+    resumed = cli(
+        "run", "y", "--script", script, "--resume", "last", "--mode=bypass", "--workspace", elsewhere, "--output=json"
+    )
+    assert [c["status"] for c in resumed.json["calls"]] == ["denied"]
+    assert not (cli.workspace / "made").exists()
+
+
+def test_a_session_whose_folder_is_gone_is_one_line(cli: Cli) -> None:
+    folder = cli.root / "gone"
+    folder.mkdir()
+    script = cli.script(SAY)
+    cli("run", "x", "--script", script, "--workspace", str(folder))
+    folder.rmdir()
+    result = cli("run", "y", "--script", script, "--resume", "last")
+    assert result.code == 2
+    assert f"{folder} is not a folder" in result.err
+
+
+@pytest.mark.parametrize(
+    ("provider", "base_url", "flags", "expected"),
+    [
+        ("openai_chat", "http://h", Flags(), "http://h"),
+        ("anthropic", "http://h", Flags(), ""),
+        ("anthropic", "http://h", Flags(base_url="http://h"), "http://h"),
+        ("anthropic", "http://h", Flags(provider="openai_chat"), "http://h"),
+    ],
+)
+def test_a_base_url_from_the_environment_is_not_sent_another_providers_key(
+    provider: str, base_url: str, flags: Flags, expected: str
+) -> None:
+    settings = Settings(state_dir=Path("/s"), model=ModelSettings(base_url=base_url))
+    assert for_session(settings, flags, provider).model.base_url == expected
+
+
+def test_a_patch_of_a_resumed_session_is_about_its_own_folder(cli: Cli) -> None:
+    script = cli.script(SAY)
+    cli("run", "x", "--script", script)
+    (cli.root / "home/.git").mkdir()
+    arguments = ("run", "y", "--script", script, "--resume", "last", "--patch", str(cli.root / "p"))
+    result = cli(*arguments, "--workspace", str(cli.root / "home"))
+    assert result.code == 2
+    assert f"{cli.workspace} is in none" in result.err
+
+
+def test_a_follower_that_is_too_slow_reads_on_in_the_log(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("counterfoil.engine.session.Watch", functools.partial(Watch, capacity=4))
+    calls = [bash(f"echo {n}", f"c{n}") for n in range(20)]
+    script = cli.script({"calls": calls}, {"calls": calls}, SAY)
+    result = cli("run", "x", "--script", script, "--mode=bypass", "--output=jsonl")
+    assert result.code == 0
+    offsets = [line["offset"] for line in result.lines if "offset" in line]
+    assert offsets == list(range(1, len(offsets) + 1))
+    assert result.lines[-1]["event"]["kind"] == "run.finished"
+    more = cli("run", "x", "--script", script, "--mode=bypass", "--output=jsonl", "--continue")
+    assert next(line["offset"] for line in more.lines if "offset" in line) == offsets[-1] + 1
+    denied = cli("run", "x", "--script", script, "--ask=deny", "--output=json").json
+    assert {c["status"] for c in denied["calls"]} == {"denied"}
+
+
+class _Lists(http.server.BaseHTTPRequestHandler):
+    keys: list[str | None] = []
+
+    def do_GET(self) -> None:
+        self.keys.append(self.headers["authorization"])
+        body = json.dumps({"data": [{"id": "b\x1b[2J"}, {"id": "a"}]}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def lists() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Lists)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_server_lists_its_own_models(cli: Cli, lists: str) -> None:
+    result = cli("models", "--base-url", lists)
+    assert result.code == 0
+    assert [line.split()[0] for line in result.out.splitlines()] == ["model", "a", "b␛[2J"]
+    assert _Lists.keys[-1] is None
