@@ -56,11 +56,11 @@ def load_settings(workspace: Path | None = None, flags: Flags | None = None, *, 
     return settings
 
 
-def state_settings(state_dir: str | None) -> Settings:
+def state_settings(state_dir: str | None, *, warn: bool = True) -> Settings:
     """The settings for a command that only looks at stored sessions."""
     from counterfoil.config import Flags
 
-    return load_settings(None, Flags(state_dir=state_dir))
+    return load_settings(None, Flags(state_dir=state_dir), warn=warn)
 
 
 def with_store(state_dir: str | None, work: Callable[[EventStore], Awaitable[T]]) -> T:

@@ -165,7 +165,8 @@ def delete(
 
     deleted = with_store(state_dir, remove)
     if deleted:
-        shutil.rmtree(state_settings(state_dir).state_dir / "outputs" / deleted, ignore_errors=True)
+        outputs = state_settings(state_dir, warn=False).state_dir / "outputs"
+        shutil.rmtree(outputs / deleted, ignore_errors=True)
     print(f"deleted {deleted}" if deleted else "nothing was deleted")
     return exits.DONE
 
