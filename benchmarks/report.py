@@ -1,5 +1,6 @@
 """What each contestant prints: times of early and late turns, CPU, memory, bytes on disk, as one JSON line."""
 
+import itertools
 import json
 import resource
 import statistics
@@ -8,7 +9,7 @@ from pathlib import Path
 
 def report(name: str, stamps: list[float], imported: float, path: str) -> None:
     """`stamps`: seconds at which each turn's tool ran. `path`: prefix of the files that were written."""
-    gaps = [b - a for a, b in zip(stamps, stamps[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(stamps)]
     k = max(1, min(20, len(gaps) // 4))
     used = resource.getrusage(resource.RUSAGE_SELF)
     size = sum(f.stat().st_size for f in Path(path).parent.rglob("*") if f.is_file())

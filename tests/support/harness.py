@@ -11,7 +11,7 @@ from counterfoil.events import AskOpened, Envelope, Limits, Mode, Principal, Tex
 from counterfoil.events.codec import event_of, kind_of
 from counterfoil.identity import START, SessionID
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import EventStore, Targets, ToolContext, ToolOutput, ToolSpec, Toolset
+from counterfoil.ports import EventStore, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
 from counterfoil.providers.script import Script, script_from
 from counterfoil.providers.scripted import ScriptedProvider
 from counterfoil.state import Meta

@@ -31,7 +31,7 @@ def resume(
     mode: options.Mode = None,
     state_dir: options.StateDir = None,
 ) -> int:
-    """Go on with a parked or interrupted run."""
+    """Go on with a parked or interrupted run. Where nobody can be asked, what needs approval stays parked."""
     import asyncio
 
     from counterfoil.cli import asking, running
@@ -50,7 +50,7 @@ def resume(
     if answer is not None:
         asker = asking.by_flag(answer.value, f"--answer={answer.value}")
     else:
-        asker = running.asker(None if ask is None else ask.value, shown)
+        asker = running.asker(None if ask is None else ask.value, shown, otherwise="wait")
     return asyncio.run(_go_on(session, flags, shown, asker))
 
 

@@ -94,14 +94,14 @@ def ready(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
 
 
-def asker(policy: str | None, shown: Reporter) -> asking.Asker:
-    """Who answers: as `--ask` says; by default the person, where there is one at a terminal, else deny."""
-    if policy == "wait":
-        return asking.wait
+def asker(policy: str | None, shown: Reporter, *, otherwise: str = "deny") -> asking.Asker:
+    """Who answers: as `--ask` says; by default the person, where there is one at a terminal, else `otherwise`."""
     if policy == "prompt" and not asking.has_terminal():
         raise UsageError("--ask=prompt needs a terminal", hint="use --ask=deny or --ask=wait")
     if policy == "prompt" or (policy is None and asking.somebody_looks()):
         return asking.at_terminal(shown.clear)
+    if (policy or otherwise) == "wait":
+        return asking.wait
     return asking.by_flag("deny", "--ask=deny")
 
 

@@ -13,10 +13,10 @@ from counterfoil.events import (
     RunStarted,
     SessionStatus,
     SessionUpdated,
+    status_after,
 )
 from counterfoil.ports import SessionSummary
 from counterfoil.state import SessionState
-from counterfoil.state.fold_runs import status_after
 
 
 def after(state: SessionState, upcoming: Sequence[Entry]) -> SessionSummary:

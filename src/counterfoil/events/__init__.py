@@ -62,6 +62,7 @@ from counterfoil.events.values import (
     StopReason,
     TurnStop,
     Usage,
+    status_after,
 )
 
 __all__ = [
@@ -134,6 +135,7 @@ __all__ = [
     "UserPrompt",
     "Value",
     "Verdict",
+    "status_after",
     "text_of",
     "text_parts",
 ]

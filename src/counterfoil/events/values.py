@@ -25,6 +25,19 @@ StopReason = Literal[
     "deferred",
 ]
 TurnStop = Literal["end_turn", "tool_use", "max_tokens", "refusal", "content_filter", "other"]
+_STATUS_OF_STOP: dict[str, SessionStatus] = {
+    "end_turn": "completed",
+    "hook_stopped": "completed",
+    "cancelled": "cancelled",
+    "interrupted": "cancelled",
+}
+
+
+def status_after(stop: StopReason) -> SessionStatus:
+    """What a session is after a run that ended so: any other reason is a failure."""
+    return _STATUS_OF_STOP.get(stop, "failed")
+
+
 CallStatus = Literal["ok", "error", "denied", "blocked", "cancelled", "withheld", "interrupted"]
 Executed = Literal["yes", "no", "unknown"]
 PromptSource = Literal["human", "steer", "harness"]

@@ -110,7 +110,7 @@ def _always_asked(targets: Targets, *, outside_too: bool) -> str | None:
 def _is_protected(use: PathUse) -> bool:
     for path in (use.given, use.resolved):
         parts = PurePosixPath(path).parts
-        if any(folder in parts for folder in _PROTECTED_FOLDERS) or parts[-1:] and parts[-1] in _PROTECTED_FILES:
+        if any(folder in parts for folder in _PROTECTED_FOLDERS) or (parts[-1:] and parts[-1] in _PROTECTED_FILES):
             return True
     return False
 

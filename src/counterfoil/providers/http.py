@@ -253,7 +253,9 @@ class HttpProvider(ABC):
         return faults.provider_error(failure, name=self._name, key_variable=self.key_variable)
 
     def _unreachable(self, why: str) -> ProviderError:
-        place = self._origin.partition("@")[2]
+        parts = urlsplit(self._base_url)
+        port = "" if parts.port is None else f":{parts.port}"
+        place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
         return ProviderError(
             "unreachable", f"can't reach {self._name} at {place}: {why}", permanent=False, hint="check the base URL"
         )

@@ -8,14 +8,6 @@ from counterfoil import events as ev
 from counterfoil.identity import SessionID
 from counterfoil.scrollback.views import SessionView, Source
 
-_AFTER: dict[ev.StopReason, ev.SessionStatus] = {
-    "end_turn": "completed",
-    "hook_stopped": "completed",
-    "cancelled": "cancelled",
-    "interrupted": "cancelled",
-}
-"""The status after a run, by its stop reason; any other reason is a failure."""
-
 
 class Head:
     """Follows the events that change the head."""
@@ -36,7 +28,7 @@ class Head:
         elif isinstance(event, ev.RunStarted):
             changes |= {"run_id": event.run_id, "status": "running"}
         elif isinstance(event, ev.RunFinished):
-            changes |= {"run_id": None, "status": _AFTER.get(event.stop_reason, "failed")}
+            changes |= {"run_id": None, "status": ev.status_after(event.stop_reason)}
         elif isinstance(event, (ev.TurnFinished, ev.TurnRejected, ev.CompactionDone)):
             changes["usage"] = view.usage + event.usage
         self._view = msgspec.structs.replace(view, **changes)

@@ -23,19 +23,6 @@ def run_started(s: SessionState, e: ev.RunStarted, row: Row) -> None:
     s.runs += 1
 
 
-_STATUS_OF_STOP: dict[str, ev.SessionStatus] = {
-    "end_turn": "completed",
-    "cancelled": "cancelled",
-    "interrupted": "cancelled",
-    "hook_stopped": "completed",
-}
-
-
-def status_after(stop: ev.StopReason) -> ev.SessionStatus:
-    """What a session is after a run that ended so."""
-    return _STATUS_OF_STOP.get(stop, "failed")
-
-
 def run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
     """The open run ends; no call may be open."""
     if s.run is None or s.run.run_id != e.run_id:
@@ -44,7 +31,7 @@ def run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
         raise FoldError(f"run {e.run_id} finishes while calls have no result (offset {row.offset})")
     flush_inbox(s)
     s.last_run = LastRun(run_id=e.run_id, stop_reason=e.stop_reason, text=e.text, usage=e.usage)
-    s.status = status_after(e.stop_reason)
+    s.status = ev.status_after(e.stop_reason)
     s.run = None
 
 
