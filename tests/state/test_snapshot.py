@@ -17,7 +17,7 @@ from counterfoil.state.snapshot import FORMAT
 from tests.support.sessions import Log, random_log, session_log
 from tests.support.strategies import examples
 
-SHAPE = {1: "blake2b:51a2e6e512c90d0b5cf69029f9c7dc93"}
+SHAPE = {1: "blake2b:00b11a78aecb74781d7e9720851787aa"}
 """The digest of the state's shape in each format."""
 
 

@@ -80,6 +80,7 @@ def _updated(s: SessionState, e: ev.SessionUpdated, row: Row) -> None:
 
 def _hook_recorded(s: SessionState, e: ev.HookRecorded, row: Row) -> None:
     s.revision = max(s.revision, e.record.revision)
+    calls.hook_spoke(s, e.record)
 
 
 def _compaction_done(s: SessionState, e: ev.CompactionDone, row: Row) -> None:

@@ -47,6 +47,24 @@ def call_effective(s: SessionState, e: ev.CallEffective, row: Row) -> None:
     call.arguments, call.arguments_digest, call.receipt = e.arguments, e.arguments_digest, None
 
 
+def hook_spoke(s: SessionState, record: ev.HookRecord) -> None:
+    """Keep what a hook said of a call, or of the run."""
+    if s.run is not None and record.outcome == "stopped":
+        s.run.stopped = record.message
+    if s.run is not None and record.phase == "Stop" and record.outcome == "blocked":
+        s.run.stop_continuations += 1
+    call = s.call(record.tool_call_id) if record.tool_call_id is not None else None
+    if call is None or record.phase != "PreToolUse" or record.origin_session_id != s.meta.session_id:
+        return
+    call.hooked = True
+    if record.outcome in ("blocked", "denied"):
+        call.hook_blocked = record.message
+    elif record.outcome == "asked":
+        call.hook_asks = record.message
+    elif record.outcome == "allowed":
+        call.hook_allows = True
+
+
 def call_started(s: SessionState, e: ev.CallStarted, row: Row) -> None:
     """The commit point: only the very arguments that the call has, and only once for each attempt."""
     call = open_call(s, e.tool_call_id, row)

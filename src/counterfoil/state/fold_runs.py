@@ -37,6 +37,8 @@ def run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
 
 def user_prompt(s: SessionState, e: ev.UserPrompt, row: Row) -> None:
     """Input joins history, or waits in the inbox while a turn is open."""
+    if s.run is not None:
+        s.run.prompted = True
     in_turn = s.open_turn is not None or (s.run is not None and s.run.turn_open)
     if in_turn:
         s.inbox.append((row.offset, e))

@@ -28,7 +28,11 @@ CallPhase = Literal["accepted", "asked", "started", "held", "finished"]
 
 
 class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ."""
+    """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ.
+
+    What PreToolUse hooks said is kept here, so that a restart neither runs them again nor forgets it: `hooked`,
+    `hook_blocked` (the reason), `hook_asks`, `hook_allows`.
+    """
 
     tool_call_id: ToolCallID
     turn: int
@@ -45,6 +49,10 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     ask_id: AskID | None = None
     receipt: Receipt | None = None
     result: HistoryResult | None = None
+    hooked: bool = False
+    hook_blocked: str | None = None
+    hook_asks: str | None = None
+    hook_allows: bool = False
 
 
 class OpenTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -58,7 +66,11 @@ class OpenTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The run in hand, and what its limits count."""
+    """The run in hand, and what its limits count.
+
+    `prompted`: its prompt is recorded. `stopped`: a hook ended it, and why. `stop_continuations`: how often a Stop
+    hook made it go on.
+    """
 
     run_id: RunID
     turn: int = 0
@@ -71,6 +83,9 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     signature: str = ""
     repeats: int = 0
     last_seq: int = 0
+    prompted: bool = False
+    stopped: str | None = None
+    stop_continuations: int = 0
 
 
 class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
