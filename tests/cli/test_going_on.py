@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import http.server
 import json
@@ -15,6 +16,7 @@ from counterfoil.cli.compose import for_session
 from counterfoil.config import Flags, ModelSettings, Settings
 from counterfoil.engine import Watch
 from tests.cli.support import Cli, bash
+from tests.support.model_server import ModelServer
 
 SAY = {"text": "Done."}
 
@@ -57,6 +59,43 @@ def test_a_base_url_from_the_environment_is_not_sent_another_providers_key(
 ) -> None:
     settings = Settings(state_dir=Path("/s"), model=ModelSettings(base_url=base_url))
     assert for_session(settings, flags, provider).model.base_url == expected
+
+
+@pytest.fixture
+def served() -> Iterator[ModelServer]:
+    """A model server that runs beside the command line."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    server = ModelServer({"turns": [{"calls": [bash("touch made")]}, SAY]})
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result()
+    yield server
+    asyncio.run_coroutine_threadsafe(server.__aexit__(None, None, None), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_a_session_goes_on_at_the_server_that_it_began_at(cli: Cli, served: ModelServer) -> None:
+    """And not at the vendor's, with all that was said so far."""
+    where = ("--base-url", served.base_url, "--model", "m")
+    assert cli("run", "x", "--ask=wait", *where).code == 75
+    ask = cli("asks", "--json").json[0]["ask"]["ask_id"]
+    cli("answer", ask, "allow")
+    assert cli("resume", "last").out == "Done.\n"
+    assert (cli.workspace / "made").exists()
+    assert cli("run", "y", "--continue").code == 0
+    fork = cli("sessions", "fork", "last").out.strip()
+    assert cli("run", "z", "--resume", fork).code == 0
+    assert len(served.bodies) == 4
+    assert f"at {served.base_url}" in cli("inspect", "last").out
+
+
+def test_a_base_url_that_is_given_now_is_the_one_from_now_on(cli: Cli, served: ModelServer) -> None:
+    assert cli("run", "x", "--base-url", f"{served.root_url}/no/v1", "--model", "m").code == 1
+    assert cli("run", "y", "--continue", "--base-url", served.base_url).code == 0
+    assert cli("run", "z", "--continue").code == 0
+    assert cli("run", "z", "--continue", "--provider=openai").code == 2
 
 
 def test_a_patch_of_a_resumed_session_is_about_its_own_folder(cli: Cli) -> None:

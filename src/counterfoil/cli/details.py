@@ -36,7 +36,8 @@ def print_head(seen: Scrollback) -> None:
     head = seen.session
     print_line(f"{head.session_id}  {visible_line(head.title)}".rstrip())
     print_line(f"  workspace  {visible_line(head.workspace)}")
-    print_line(f"  model      {visible_line(head.provider)} {visible_line(head.model)}  (mode {head.mode})")
+    place = f" at {visible_line(head.base_url)}" if head.base_url else ""
+    print_line(f"  model      {visible_line(head.provider)} {visible_line(head.model)}{place}  (mode {head.mode})")
     print_line(f"  status     {head.status}  ({wording.when(head.updated_at)})")
     print_line(f"  tokens     {wording.tokens(head.usage)}")
 

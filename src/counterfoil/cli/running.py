@@ -144,6 +144,7 @@ def _new(plan: Plan) -> NewSession:
         workspace=str(plan.workspace),
         provider=settings.model.provider,
         model=settings.model.name,
+        base_url=settings.model.base_url,
         mode=settings.permissions.mode,
         limits=settings.limits,
         title=_title(plan.prompt),
@@ -159,10 +160,11 @@ async def adapt(session: Session, flags: Flags, settings: Settings) -> None:
     """Give an existing session what the flags say, and check that its provider can be asked."""
     meta = session.state.meta
     provider, model = flags.provider or meta.provider, flags.model or meta.model
-    found = find_provider(settings, provider)
-    api_key(found, os.environ)
-    if (provider, model) != (meta.provider, meta.model):
-        await session.set_model(provider, model)
+    recorded = meta.base_url if provider == meta.provider else ""
+    api_key(find_provider(settings, provider, recorded), os.environ)
+    base_url = settings.model.base_url or recorded
+    if (provider, model, base_url) != (meta.provider, meta.model, meta.base_url):
+        await session.set_model(provider, model, base_url=base_url)
     if flags.mode is not None and flags.mode != meta.mode:
         await session.set_mode(flags.mode)
     if flags.max_turns is not None:

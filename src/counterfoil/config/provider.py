@@ -13,8 +13,12 @@ from counterfoil.errors import ConfigError
 from counterfoil.providers import KEY_VARIABLES
 
 
-def find_provider(settings: Settings, name: str) -> ProviderSettings:
-    """The provider of this name: configured, or a wire format. Raises `ConfigError` for any other."""
+def find_provider(settings: Settings, name: str, recorded: str = "") -> ProviderSettings:
+    """The provider of this name: configured, or a wire format. Raises `ConfigError` for any other.
+
+    `recorded`: the base URL that a session had with it, used where the settings name none for it now. A session that
+    began at a local server doesn't go on at the vendor's.
+    """
     found = settings.providers.get(name)
     if found is None:
         wire = next((w for w in WIRES if w == name), None)
@@ -26,9 +30,8 @@ def find_provider(settings: Settings, name: str) -> ProviderSettings:
         found = ProviderSettings(name=name, wire=wire)
     if found.wire == "scripted":
         return _with_script(found, settings.model.script)
-    if settings.model.base_url and name == settings.model.provider:
-        found = msgspec.structs.replace(found, base_url=settings.model.base_url)
-    return found
+    stated = settings.model.base_url if name == settings.model.provider else ""
+    return msgspec.structs.replace(found, base_url=stated or recorded or found.base_url)
 
 
 def _with_script(provider: ProviderSettings, script: str) -> ProviderSettings:

@@ -65,6 +65,7 @@ class Engine:
             workspace=new.workspace,
             provider=new.provider,
             model=new.model,
+            base_url=new.base_url,
             mode=new.mode,
             limits=new.limits,
         )

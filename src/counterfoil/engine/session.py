@@ -209,9 +209,9 @@ class Session:
         """Change the permission mode, from the next decision on."""
         await self._update(SessionUpdated(mode=mode))
 
-    async def set_model(self, provider: str, model: str) -> None:
-        """Ask another model from the next turn on."""
-        await self._update(SessionUpdated(provider=provider, model=model))
+    async def set_model(self, provider: str, model: str, *, base_url: str = "") -> None:
+        """Ask another model, or the model at another place, from the next turn on."""
+        await self._update(SessionUpdated(provider=provider, model=model, base_url=base_url))
 
     async def set_limits(self, limits: Limits) -> None:
         """Change the limits of runs."""

@@ -44,6 +44,7 @@ class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     provider: str
     model: str
+    base_url: str = ""
     mode: Mode = "default"
     limits: Limits = Limits()
     title: str = ""

@@ -28,7 +28,7 @@ from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, RunID,
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
-    """The first event of each log."""
+    """The first event of each log. `base_url`: where the provider's API is, where its own place isn't meant."""
 
     session_id: SessionID
     session_kind: SessionKind = SessionKind.MAIN
@@ -38,6 +38,7 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     workspace: str
     provider: str
     model: str
+    base_url: str = ""
     mode: Mode = "default"
     limits: Limits = Limits()
 
@@ -48,6 +49,7 @@ class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
     title: str | None = None
     provider: str | None = None
     model: str | None = None
+    base_url: str | None = None
     mode: Mode | None = None
     limits: Limits | None = None
 

@@ -22,7 +22,7 @@ class Head:
         if isinstance(event, ev.SessionCreated):
             changes |= _created(event, source)
         elif isinstance(event, ev.SessionUpdated):
-            for name in ("title", "provider", "model", "mode"):
+            for name in ("title", "provider", "model", "base_url", "mode"):
                 if (value := getattr(event, name)) is not None:
                     changes[name] = value
         elif isinstance(event, ev.RunStarted):
@@ -48,6 +48,7 @@ def _created(event: ev.SessionCreated, source: Source) -> dict[str, object]:
         "workspace": event.workspace,
         "provider": event.provider,
         "model": event.model,
+        "base_url": event.base_url,
         "mode": event.mode,
         "created_at": source.recorded_at,
     }

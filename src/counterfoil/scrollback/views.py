@@ -126,6 +126,7 @@ class SessionView(Value, frozen=True, kw_only=True):
     workspace: str = ""
     provider: str = ""
     model: str = ""
+    base_url: str = ""
     mode: Mode = "default"
     status: SessionStatus = "idle"
     run_id: RunID | None = None

@@ -66,7 +66,7 @@ class LocalService:
     def _provider(self, meta: Meta) -> Provider:
         from counterfoil.providers import make_provider
 
-        found = find_provider(self.settings, meta.provider)
+        found = find_provider(self.settings, meta.provider, meta.base_url)
         if found.wire == "scripted":
             if self._script is None:
                 raise ConfigError("provider 'scripted' needs a script", hint="give --script FILE")

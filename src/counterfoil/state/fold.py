@@ -64,6 +64,7 @@ def _created(e: ev.SessionCreated, row: Row) -> SessionState:
         workspace=e.workspace,
         provider=e.provider,
         model=e.model,
+        base_url=e.base_url,
         mode=e.mode,
         limits=e.limits,
         created_at=row.recorded_at,
@@ -72,7 +73,7 @@ def _created(e: ev.SessionCreated, row: Row) -> SessionState:
 
 
 def _updated(s: SessionState, e: ev.SessionUpdated, row: Row) -> None:
-    for name in ("title", "provider", "model", "mode", "limits"):
+    for name in ("title", "provider", "model", "base_url", "mode", "limits"):
         value = getattr(e, name)
         if value is not None:
             setattr(s.meta, name, value)

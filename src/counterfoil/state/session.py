@@ -108,6 +108,7 @@ class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):
     workspace: str
     provider: str
     model: str
+    base_url: str = ""
     mode: Mode = "default"
     limits: Limits = Limits()
     created_at: int = 0
