@@ -60,6 +60,7 @@ def refusing() -> Iterator[str]:
         (["run", "--frobnicate"], "No such option"),
         (["run", "x", "--resume", "nonsense"], "'nonsense' is not a session"),
         (["inspect"], "Missing argument"),
+        (["answer", "ask_0"], "Missing argument 'allow|deny'. Choose from: allow, deny (`"),
         (["inspect", "ses_1"], "'ses_1' is not a session"),
         (["verify"], "one of SESSION and --all is needed"),
         (["sessions", "export", "ses_1"], "is not a session"),

@@ -105,7 +105,7 @@ def _usage(error: Exception, message: str) -> int:
         print(message)
         return exits.USAGE
     path = context.command_path if context is not None else "counterfoil"
-    faults.say(f"{message.rstrip('.')} (`{path} --help` says more)")
+    faults.say(f"{' '.join(message.split()).rstrip('.')} (`{path} --help` says more)")
     return exits.USAGE
 
 

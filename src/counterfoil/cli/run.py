@@ -11,7 +11,7 @@ from counterfoil.cli import options
 
 _Prompt = Annotated[
     str | None,
-    typer.Argument(metavar="[PROMPT]", help="What is to be done. `-` reads it from stdin.", show_default=False),
+    typer.Argument(metavar="PROMPT", help="What is to be done. `-` reads it from stdin.", show_default=False),
 ]
 _MaxTurns = Annotated[
     int | None, typer.Option("--max-turns", min=0, help="Turns of the model; 0 for no limit.", show_default=False)
