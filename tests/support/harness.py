@@ -11,7 +11,7 @@ from counterfoil.events import AskOpened, Envelope, Limits, Mode, Principal, Tex
 from counterfoil.events.codec import event_of, kind_of
 from counterfoil.identity import START, SessionID
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import EventStore, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
+from counterfoil.ports import EventStore, Provider, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
 from counterfoil.providers.script import Script, script_from
 from counterfoil.providers.scripted import ScriptedProvider
 from counterfoil.state import Meta
@@ -111,6 +111,7 @@ class Rig:
         settings: EngineSettings | None = None,
         rules: Rules | None = None,
         toolset: Toolset | None = None,
+        provider: Callable[[Meta], Provider] | None = None,
     ) -> None:
         self.store = store or MemoryStore()
         self.script = script if isinstance(script, Script) else script_from(dict(script))
@@ -119,7 +120,7 @@ class Rig:
         self.toolset = toolset
         self.engine = Engine(
             store=self.store,
-            provider_for=self._provider,
+            provider_for=provider or self._provider,
             toolset_for=self._toolset,
             settings=settings or EngineSettings(rules=rules or Rules()),
             clock=self.clock,
@@ -132,13 +133,15 @@ class Rig:
     def _toolset(self, meta: Meta) -> Toolset:
         return self.toolset or Tools(*self.tools)
 
-    async def session(self, mode: Mode = "bypass", limits: Limits | None = None) -> Session:
+    async def session(
+        self, mode: Mode = "bypass", limits: Limits | None = None, *, provider: str = "scripted"
+    ) -> Session:
         """A new session."""
         return await self.engine.create(
             NewSession(
                 owner=ME,
                 workspace="/nowhere",
-                provider="scripted",
+                provider=provider,
                 model="m",
                 mode=mode,
                 limits=limits or Limits(max_repeated_turns=0),
