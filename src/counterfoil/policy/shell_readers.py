@@ -1,0 +1,55 @@
+"""Programs that only read, and which files well-known programs read or write."""
+
+from __future__ import annotations
+
+from counterfoil.policy.shell_values import Simple
+
+READERS = frozenset(
+    "ls cat head tail wc pwd echo printf true false test [ grep egrep fgrep rg ag stat file du df which type whoami id "
+    "uname date basename dirname realpath readlink nl tac cut tr uniq sort comm diff cmp od xxd hexdump strings "
+    "md5sum sha1sum sha256sum sha512sum cksum sum base64 column paste fold expand rev seq find tree jq sleep printenv "
+    "hostname uptime cal nproc arch tty groups locale less more man cd".split()
+)
+"""Without dangerous options, these change nothing."""
+_GIT_READERS = frozenset(
+    "status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree cat-file name-rev show-ref "
+    "diff-tree diff-files diff-index merge-base for-each-ref count-objects grep version whatchanged annotate".split()
+)
+ALL_FILES = frozenset(
+    "cat head tail wc nl tac od xxd hexdump strings md5sum sha1sum sha256sum sha512sum cksum base64 less more sort uniq "
+    "cut diff cmp comm paste fold expand rev column".split()
+)
+"""Readers each of whose plain words is a file."""
+SEARCHERS = frozenset("rg ag ack tar zip rsync scp 7z".split())
+"""These go through whole folders by themselves."""
+_SECOND_WRITES = frozenset({"uniq", "xxd"})
+
+
+def is_reader(command: Simple) -> bool:
+    """Is this a program that changes nothing (its options are looked at elsewhere)?"""
+    words = [word.text for word in command.words]
+    if words[0] == "git":
+        rest = [word for word in words[1:] if not word.startswith("-")]
+        return bool(rest) and rest[0] in _GIT_READERS
+    if words[0] in _SECOND_WRITES:
+        return sum(1 for word in words[1:] if not word.startswith("-")) < 2
+    if words[0] == "hostname":
+        return len(words) == 1
+    return words[0] in READERS
+
+
+def goes_deep(command: Simple) -> bool:
+    """Does it read whole folders, so that a file in them is read without being named?"""
+    name = command.program.rsplit("/", 1)[-1]
+    texts = [word.text for word in command.words[1:]]
+    if name in SEARCHERS:
+        return True
+    if name in ("grep", "egrep", "fgrep", "cp", "diff"):
+        return any(
+            t.startswith("--rec") or t.startswith("--arch") or (t[:1] == "-" and t[:2] != "--" and set(t) & set("rRa"))
+            for t in texts
+        )
+    return name == "git" and "grep" in texts
+
+
+__all__ = ["ALL_FILES", "READERS", "goes_deep", "is_reader"]
