@@ -369,3 +369,26 @@ async def test_prompts_keep_their_source() -> None:
     async with await rig.session() as session:
         await session.prompt("one")
     assert only(await rig.log(session.id), UserPrompt).source == "human"
+
+
+async def test_arguments_nested_without_bound_are_refused_and_the_run_goes_on() -> None:
+    nested: list[Any] = []
+    for _ in range(400):
+        nested = [nested]
+    tool = CountingTool("act")
+    rig = Rig({"turns": [turn(call("act", a=nested), call("act", a=[[1]])), {"text": "done"}]}, tool)
+    async with await rig.session() as session:
+        assert (await session.prompt("go")).stop_reason == "end_turn"
+    refused, ran = results(await rig.log(session.id))
+    assert (refused.status, refused.executed, ran.status) == ("error", "no", "ok")
+    assert "nested too deeply" in text_of(refused.parts)
+    assert len(tool.runs) == 1
+
+
+async def test_a_turn_with_too_many_calls_is_not_said_to_have_ids_alike() -> None:
+    rig = Rig({"turns": [turn(*[call("act")] * 200)]}, CountingTool("act"))
+    async with await rig.session() as session:
+        outcome = await session.prompt("go")
+    assert outcome.error is not None
+    assert "200 calls in one turn" in outcome.error.message
+    assert "ids" not in outcome.error.hint

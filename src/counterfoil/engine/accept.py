@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,9 +16,11 @@ from counterfoil.events import (
 )
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import IdSource, arguments_digest
-from counterfoil.ports import ModelTurn, Toolset
+from counterfoil.ports import ModelTurn, ProposedCall, Toolset
 
 NAME_LIMIT = 200
+DEPTH_LIMIT = 100
+"""Levels of objects and arrays in a call's arguments: all that validates, copies or shows them can go so deep."""
 
 Fault = Literal["duplicate_pairing", "outstanding_pairing", "empty_turn", "too_many_calls"]
 
@@ -53,7 +55,7 @@ def accept(turn: ModelTurn, number: int, origin: str, ids: IdSource, toolset: To
     entries = [Entry(AssistantMessage(turn=number, text=text, reasoning=reasoning), replay)]
     for position, call in enumerate(turn.calls):
         tool = toolset.get(call.tool)
-        arguments = call.arguments if call.arguments is not None else {}
+        arguments, problem = _usable(call)
         event = CallAccepted(
             tool_call_id=ids.call(),
             turn=number,
@@ -62,9 +64,28 @@ def accept(turn: ModelTurn, number: int, origin: str, ids: IdSource, toolset: To
             arguments=arguments,
             arguments_digest=arguments_digest(arguments),
             read_only=tool is not None and tool.spec.read_only,
-            problem=call.problem if call.arguments is None else None,
+            problem=problem,
         )
         entries.append(Entry(event, CallReplay(origin=origin, pairing_id=call.pairing_id, made=call.made)))
     finished = TurnFinished(turn=number, usage=turn.usage, stop_reason=turn.stop_reason, model=turn.model)
     entries.append(Entry(finished))
     return entries
+
+
+def _usable(call: ProposedCall) -> tuple[dict[str, Any], str | None]:
+    """The call's arguments; or none, and what is wrong with them."""
+    if call.arguments is None:
+        return {}, call.problem
+    if _deeper_than(call.arguments, DEPTH_LIMIT):
+        return {}, f"The arguments are nested too deeply. At most {DEPTH_LIMIT} levels are allowed."
+    return call.arguments, None
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        inner = [v for box in level for v in (box.values() if isinstance(box, dict) else box)]
+        level = [v for v in inner if isinstance(v, (dict, list))]
+        if not level:
+            return False
+    return True

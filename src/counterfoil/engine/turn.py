@@ -129,6 +129,9 @@ def _wait(ctx: Context, fault: ProviderError, failed: int) -> float | None:
     return ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - spreads clients in time, guards nothing
 
 
+_HINTS: dict[str, str] = {"too_many_calls": "try another model"}
+
+
 async def _reject(
     ctx: Context, rejection: Rejection, turn: ModelTurn, number: int, attempt: int, tries: _Tries
 ) -> None:
@@ -144,5 +147,5 @@ async def _reject(
     if tries.malformed > ctx.settings.malformed_turn_retries:
         raise MalformedTurn(
             f"the model's turn was rejected {tries.malformed} times: {rejection.reason}",
-            hint="this server gives calls ids that can't be told apart; try another model or server",
+            hint=_HINTS.get(rejection.code, "this server gives calls ids that can't be told apart; try another one"),
         )
