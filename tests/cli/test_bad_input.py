@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import os
 import resource
 import threading
 from collections.abc import Iterator
@@ -167,3 +168,29 @@ def test_the_unforeseen_leaves_a_crash_file_and_no_traceback(cli: Cli, monkeypat
     assert str(crash) in result.err
     assert "CANARY" in crash.read_text()
     assert crash.stat().st_mode & 0o077 == 0
+
+
+def test_a_fault_of_a_tool_is_kept_with_its_traceback_and_not_printed(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.tools.walk.read_small", lambda *_: 1 / 0)
+    calls = [{"tool": "Glob", "arguments": {"pattern": pattern}} for pattern in "ab"]
+    result = cli("run", "x", "--script", cli.script({"calls": calls}, SAY), "--output=json")
+    assert [call["status"] for call in result.json["calls"]] == ["error", "error"]
+    assert (result.code, result.err) == (0, "")
+    kept = "".join(file.read_text() for file in (cli.state / "crashes").iterdir())
+    assert kept.count("ZeroDivisionError: ") == 2
+
+
+@pytest.mark.parametrize("name", [".git/HEAD", ".gitignore", ".counterfoil/config.toml"])
+def test_a_pipe_in_the_workspace_where_a_file_is_looked_for_hangs_nothing(cli: Cli, name: str) -> None:
+    path = cli.workspace / name
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    calls = [{"tool": "Glob", "arguments": {"pattern": "*"}}]
+    process = cli.start("run", "x", "--script", cli.script({"calls": calls}, SAY))
+    try:
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == (2 if "config" in name else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tomllib
 from pathlib import Path
 
@@ -284,3 +285,9 @@ def _paths(tree: dict[str, object], above: tuple[str, ...]) -> list[tuple[str, .
         if isinstance(value, dict):
             out += _paths(value, (*above, key))
     return out
+
+
+def test_a_file_that_would_never_end_is_a_fault(home: Home) -> None:
+    os.mkfifo(home.project)
+    with pytest.raises(ConfigError, match="can't be read: not a regular file"):
+        home.load()

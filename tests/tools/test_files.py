@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import tracemalloc
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from counterfoil.errors import ToolFailure
 from counterfoil.events import ImagePart
+from counterfoil.tools.files import _Steady
 from tests.tools.support import Bench
 
 ODD_NAMES = ["new\nline.txt", "ünï côdé 文.txt", "-rf.txt", "a b'c\"d.txt", "$(id).txt", "~weird.txt"]
@@ -246,3 +248,11 @@ async def test_a_file_that_is_not_utf8_is_not_damaged(bench: Bench) -> None:
     with pytest.raises(ToolFailure, match="lone surrogates"):
         await bench.call("Write", file_path="b.txt", content="\ud83c")
     assert path.read_bytes() == b"caf\xe9 x"
+
+
+def test_a_file_that_has_nothing_to_read_for_now_is_an_error() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with _Steady(io.FileIO(reader)) as file, pytest.raises(BlockingIOError):
+        file.read(10)
+    os.close(writer)

@@ -158,3 +158,19 @@ async def test_grep_follows_no_link_out_of_the_workspace(search: Bench) -> None:
     (search.workspace / "out").symlink_to(search.outside)
     (search.workspace / "outfile").symlink_to(search.outside / "s")
     assert await search.text("Grep", pattern="needle") == "No matches found."
+
+
+async def test_a_file_that_is_too_large_to_search_is_not_passed_over_in_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.tools.grep_python.FILE_LIMIT", 10)
+    search = Bench(tmp_path, ToolOptions(ripgrep=False))
+    search.write("large", "needle in the hay\n")
+    assert "not searched, for their size of more than 10 bytes: 1 files" in await search.text("Grep", pattern="needle")
+
+
+@pytest.mark.parametrize("tool", ["Glob", "Grep"])
+async def test_ignore_rules_that_are_a_pipe_do_not_hang_the_search(bench: Bench, tool: str) -> None:
+    bench.write("a.py", "a")
+    os.mkfifo(bench.workspace / ".gitignore")
+    assert "a.py" in await bench.text(tool, pattern="a*")

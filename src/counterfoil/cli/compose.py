@@ -47,10 +47,12 @@ def folder(workspace: Path | None) -> Path:
 def load_settings(workspace: Path | None = None, flags: Flags | None = None, *, warn: bool = True) -> Settings:
     """The settings for this folder and these flags; warnings go to stderr. Raises `ConfigError`, `UsageError`."""
     global _state_dir
+    from counterfoil.cli import logs
     from counterfoil.config import NO_FLAGS, load
 
     settings = load(folder(workspace), os.environ, flags or NO_FLAGS)
     _state_dir = settings.state_dir
+    logs.set_up()
     for problem in settings.problems if warn else ():
         faults.say(f"warning: {problem}")
     return settings

@@ -17,6 +17,7 @@ from counterfoil.config.lines import key_lines
 from counterfoil.config.rules import rule_fault
 from counterfoil.config.schema import FileConfig
 from counterfoil.config.values import Assignment, Problem, Source, Tier, TierName
+from counterfoil.small_files import read_small
 
 MAX_BYTES = 1_000_000
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -30,7 +31,7 @@ def read_tier(name: TierName, path: Path) -> Tier:
     """The tier in the file at `path`. Faults are in its `problems`; a file that isn't there is an empty tier."""
     place = str(path)
     try:
-        data = _bytes(path)
+        data = read_small(path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return Tier(name=name, place=place, found=False)
     except OSError as fault:
@@ -39,11 +40,6 @@ def read_tier(name: TierName, path: Path) -> Tier:
     if len(data) > MAX_BYTES:
         return _broken(name, place, None, f"is larger than {MAX_BYTES} bytes")
     return parse_tier(name, place, data)
-
-
-def _bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
 
 
 def parse_tier(name: TierName, place: str, data: bytes) -> Tier:

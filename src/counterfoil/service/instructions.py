@@ -7,6 +7,8 @@ import platform
 from pathlib import Path
 
 from counterfoil.events import Mode
+from counterfoil.scrollback import visible_line
+from counterfoil.small_files import read_small
 from counterfoil.state import Meta
 
 ROLE = """\
@@ -57,9 +59,10 @@ def _branch(folder: Path) -> str:
     for place in (folder, *folder.parents):
         head = place / ".git" / "HEAD"
         try:
-            text = head.read_text(encoding="utf-8", errors="replace").strip()
+            first, _, _ = read_small(head, 500).decode("utf-8", "replace").partition("\n")
         except OSError:
             continue
+        text = visible_line(first.strip())
         return text.removeprefix("ref: refs/heads/") if text.startswith("ref:") else f"detached at {text[:12]}"
     return "-"
 
@@ -67,6 +70,6 @@ def _branch(folder: Path) -> str:
 def personal_instructions(folder: Path) -> str:
     """The user-wide `AGENTS.md` in the configuration folder, or nothing."""
     try:
-        return (folder / "AGENTS.md").read_text(encoding="utf-8", errors="replace")[:64_000]
+        return read_small(folder / "AGENTS.md", 64_000).decode("utf-8-sig", "replace")
     except FileNotFoundError:
         return ""

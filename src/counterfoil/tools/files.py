@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import secrets
 import stat
@@ -78,7 +79,18 @@ def open_file(resolved: Path) -> BinaryIO:
     if not stat.S_ISREG(mode):
         os.close(descriptor)
         raise IsADirectoryError(errno.EISDIR, "is a folder") if stat.S_ISDIR(mode) else _irregular(resolved)
-    return os.fdopen(descriptor, "rb")
+    return _Steady(io.FileIO(descriptor, "rb"))
+
+
+class _Steady(io.BufferedReader):
+    """A file of /proc that calls itself regular, and has nothing to read now, is an error and not None."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """See the base class. Raises `BlockingIOError`."""
+        data: bytes | None = super().read(size)
+        if data is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return data
 
 
 def _irregular(path: Path) -> ToolFailure:

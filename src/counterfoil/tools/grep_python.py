@@ -63,17 +63,21 @@ def search(
 ) -> None:
     """Search `top` (a file, or a folder and all below) and add what is found, until that is enough."""
     walk = Walk(top, root, hidden, stop)
+    large = 0
     try:
         for path in [top] if top.is_file() else _chosen(walk, top, [name_or_path_matcher(glob) for glob in globs]):
             data = _content(path)
-            if data is None or pattern.search(data) is None:
-                continue
-            for line in _lines(path, data, pattern, before, after, multiline, stop):
-                found.add(line)
+            if len(data) > FILE_LIMIT:
+                large += 1
+            elif b"\0" not in data[:8192] and pattern.search(data) is not None:
+                for line in _lines(path, data, pattern, before, after, multiline, stop):
+                    found.add(line)
     except Enough:
         pass
     if walk.incomplete:
         found.notes.append("[not the whole folder was searched: it is too large; give a narrower path]")
+    if large:
+        found.notes.append(f"[not searched, for their size of more than {FILE_LIMIT} bytes: {large} files]")
 
 
 def glob_of_type(name: str) -> str:
@@ -90,13 +94,13 @@ def _chosen(walk: Walk, top: Path, wanted: list[Matches]) -> Iterator[Path]:
             yield path
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: Path) -> bytes:
+    """The file's bytes, at most one more than the limit; none where it can't be read."""
     try:
         with open_file(path) as file:
-            data = file.read(FILE_LIMIT + 1)
+            return file.read(FILE_LIMIT + 1)
     except (OSError, ToolFailure):
-        return None
-    return None if len(data) > FILE_LIMIT or b"\0" in data[:8192] else data
+        return b""
 
 
 def _lines(

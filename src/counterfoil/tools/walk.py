@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from counterfoil.small_files import read_small
 from counterfoil.tools.base import Stopped
 
 if TYPE_CHECKING:
@@ -81,8 +82,7 @@ class _Rules:
     def within(self, folder: Path) -> _Rules:
         """The rules in `folder`, which is below."""
         try:
-            with (folder / ".gitignore").open(encoding="utf-8", errors="replace") as file:
-                lines = file.read(1 << 20).splitlines()
+            lines = read_small(folder / ".gitignore", 1 << 20).decode("utf-8", "replace").splitlines()
         except OSError:
             return self
         from pathspec import GitIgnoreSpec
