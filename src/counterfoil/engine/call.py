@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+from pathlib import Path
 
 import msgspec
 
@@ -13,7 +15,9 @@ from counterfoil.errors import CounterfoilError, ToolFailure
 from counterfoil.events import CallFinished, CallStatus, Executed, Part, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.policy.arguments import problems
-from counterfoil.policy.permissions import CallFacts, Decision, decide
+from counterfoil.policy.bash import shell_paths
+from counterfoil.policy.permissions import CallFacts, Decision, Place, decide
+from counterfoil.ports import Targets
 from counterfoil.state import OpenCall
 from counterfoil.state.bounds import for_log
 
@@ -41,12 +45,21 @@ async def _decision(ctx: Context, call: OpenCall) -> Decision:
     """The rules' and the mode's answer. A call whose targets can't be determined is denied."""
     tool = ctx.toolset.get(call.tool)
     assert tool is not None
+    place = Place(workspace=os.path.realpath(ctx.state.meta.workspace), home=os.path.realpath(Path.home()))
     try:
         targets = await asyncio.to_thread(tool.targets, ctx.tool_context(call), call.arguments)
+        links = await asyncio.to_thread(_links, targets, place)
     except (CounterfoilError, OSError, ValueError) as fault:
         return Decision(verdict="deny", reason=f"what it would touch can't be determined: {fault}")
-    facts = CallFacts(tool=call.tool, read_only=tool.spec.read_only, targets=targets)
-    return decide(facts, ctx.settings.rules, ctx.state.meta.mode)
+    facts = CallFacts(tool=call.tool, read_only=tool.spec.read_only, targets=targets, links=links)
+    return decide(facts, ctx.settings.rules, ctx.state.meta.mode, place=place)
+
+
+def _links(targets: Targets, place: Place) -> dict[str, str]:
+    """What the paths that a command line names resolve to: symlinks count as what they lead to."""
+    if targets.command is None:
+        return {}
+    return {path: os.path.realpath(path) for path in shell_paths(targets.command, place)}
 
 
 def _unrunnable(ctx: Context, call: OpenCall) -> CallFinished | None:

@@ -2,95 +2,131 @@
 
 from __future__ import annotations
 
-import fnmatch
-from pathlib import PurePosixPath
-from typing import Literal
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from counterfoil.events import Mode
 from counterfoil.events.base import Value
-from counterfoil.ports import PathUse, Targets
+from counterfoil.policy.paths import Place, path_rule_matches
+from counterfoil.policy.rules import Rule, RuleError, Rules, RuleSource, as_rules, parse_rule
+from counterfoil.policy.ruling import Bench, Part, Verdict, bench, heaviest, judge_path, part, rule_named
+from counterfoil.ports import Targets
 
 EDIT_TOOLS = frozenset({"Write", "Edit"})
 HARMLESS = frozenset({"TodoWrite", "BashOutput", "KillShell"})
 """Tools whose only effect is on the session itself."""
 
-_PROTECTED_FOLDERS = (".git", ".counterfoil", ".claude", ".ssh", ".gnupg", ".aws", ".kube", ".docker")
-_PROTECTED_FILES = frozenset(
-    {
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".gitconfig",
-        ".git-credentials",
-    }
-)
-
-
-class Rules(Value, frozen=True, kw_only=True):
-    """Plain rules: each is a tool name, or a pattern with `*` over tool names."""
-
-    deny: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    allow: tuple[str, ...] = ()
-
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the decision is about."""
+    """What the decision is about. `links`: what the paths of a command line (`shell_paths`) resolve to."""
 
     tool: str
     read_only: bool
     targets: Targets
+    links: Mapping[str, str] = {}
 
 
 class Decision(Value, frozen=True, kw_only=True):
-    """The answer, why, and the rule that decided, where one did."""
+    """The answer, why, the rule that decided where one did, and the verdict on each part of the call."""
 
-    verdict: Literal["allow", "ask", "deny"]
+    verdict: Verdict
     reason: str
     rule: str | None = None
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def only_substitution(self) -> bool:
+        """Is it asked for nothing but a substitution, all of whose commands are allowed?"""
+        asked = [p for p in self.parts if p.verdict != "allow"]
+        return self.verdict == "ask" and bool(asked) and all(p.kind == "substitution" for p in asked)
 
 
-def decide(call: CallFacts, rules: Rules, mode: Mode) -> Decision:
+def decide(
+    call: CallFacts,
+    rules: Rules,
+    mode: Mode,
+    *,
+    place: Place = Place(),  # noqa: B008 (frozen)
+    grants: tuple[str | Rule, ...] = (),
+) -> Decision:
     """Deny rules first, then ask rules, then what is always asked, then allow rules, then the mode's default.
 
-    In mode `dont_ask` whatever would be asked is denied.
+    `grants` are rules that a person let be learned: allow rules. In mode `dont_ask` whatever would be asked is denied.
     """
-    found = _decide(call, rules, mode)
+    found = _decide(call, bench(rules, grants, mode, place))
     if mode == "dont_ask" and found.verdict == "ask":
-        return Decision(verdict="deny", reason=f"{found.reason}; mode dont_ask denies what would be asked")
+        reason = f"{found.reason}; mode dont_ask denies what would be asked"
+        return Decision(verdict="deny", reason=reason, rule=found.rule, parts=found.parts)
     return found
 
 
-def _decide(call: CallFacts, rules: Rules, mode: Mode) -> Decision:
-    if rule := _match(call.tool, rules.deny):
-        return Decision(verdict="deny", reason=f"denied by rule {rule}", rule=rule)
-    if mode == "plan" and not call.read_only and call.tool not in HARMLESS:
-        return Decision(verdict="deny", reason="mode plan allows read-only tools alone")
-    if rule := _match(call.tool, rules.ask):
-        return Decision(verdict="ask", reason=f"rule {rule} asks", rule=rule)
-    if always := _always_asked(call.targets, outside_too=mode != "bypass"):
-        return Decision(verdict="ask", reason=always)
-    if mode == "bypass":
-        return Decision(verdict="allow", reason="mode bypass")
-    if rule := _match(call.tool, rules.allow):
-        return Decision(verdict="allow", reason=f"allowed by rule {rule}", rule=rule)
-    return _by_mode(call, mode)
+def _decide(call: CallFacts, on: Bench) -> Decision:
+    if rule := rule_named(call.tool, on.deny):
+        return _of(part("tool", "deny", f"denied by rule {rule}", "", rule))
+    parts = _parts(call, on)
+    if denied := heaviest(parts, "deny"):
+        return _of(denied, parts)
+    if on.mode == "plan" and not call.read_only and call.tool not in HARMLESS:
+        return _of(part("tool", "deny", "mode plan allows read-only tools alone", ""), parts)
+    if rule := rule_named(call.tool, on.ask):
+        return _of(part("tool", "ask", f"rule {rule} asks", "", rule), parts)
+    if asked := heaviest(parts, "ask"):
+        return _of(asked, parts)
+    if on.bypass:
+        return Decision(verdict="allow", reason="mode bypass", parts=tuple(parts))
+    if rule := rule_named(call.tool, on.allow):
+        return _of(part("tool", "allow", f"allowed by rule {rule}", "", rule), parts)
+    if parts:
+        return _of(parts[0], parts)
+    return _by_mode(call, on.mode)
+
+
+def _of(decided: Part, parts: list[Part] | None = None) -> Decision:
+    return Decision(verdict=decided.verdict, reason=decided.reason, rule=decided.rule, parts=tuple(parts or (decided,)))
+
+
+def _parts(call: CallFacts, on: Bench) -> list[Part]:
+    """The verdict on each part that something speaks about."""
+    targets = call.targets
+    found = [judge_path(call.tool, use, on) for use in targets.paths]
+    parts = [p for p in found if p is not None]
+    if len(parts) < len(found):
+        parts = [p for p in parts if p.verdict != "allow"]
+    if targets.domain is not None:
+        parts += _domain(call.tool, targets.domain, on)
+    if targets.command is not None:
+        from counterfoil.policy.bash import judge_command
+
+        parts += judge_command(targets.command, on, call.links)
+    return parts
+
+
+def _domain(tool: str, domain: str, on: Bench) -> list[Part]:
+    host = domain.casefold().rstrip(".")
+    lists: tuple[tuple[tuple[Rule, ...], Verdict, str], ...] = (
+        (on.deny, "deny", "denied by rule"),
+        (on.ask, "ask", "asked by rule"),
+        (on.allow, "allow", "allowed by rule"),
+    )
+    for rules, verdict, why in lists:
+        for rule in rules:
+            if rule.kind == "domain" and rule.tool == tool and _covers(rule.specifier, host):
+                return [part("domain", verdict, f"{why} {rule}", domain, rule)]
+    if on.bypass or rule_named(tool, on.allow):
+        return []
+    return [part("domain", "ask", f"reaches {domain} over the network", "")]
+
+
+def _covers(pattern: str, host: str) -> bool:
+    if pattern.startswith("*"):
+        return host.endswith(pattern[1:]) and host != pattern[1:]
+    return host == pattern
 
 
 def _by_mode(call: CallFacts, mode: Mode) -> Decision:
     if call.tool in HARMLESS:
         return Decision(verdict="allow", reason="changes nothing outside the session")
-    if call.targets.domain is not None:
-        return Decision(verdict="ask", reason=f"reaches {call.targets.domain} over the network")
     if call.read_only:
         return Decision(verdict="allow", reason="read-only")
     if mode == "accept_edits" and call.tool in EDIT_TOOLS:
@@ -98,25 +134,22 @@ def _by_mode(call: CallFacts, mode: Mode) -> Decision:
     return Decision(verdict="ask", reason=f"mode {mode} asks before {call.tool}")
 
 
-def _always_asked(targets: Targets, *, outside_too: bool) -> str | None:
-    for use in targets.paths:
-        if use.write and _is_protected(use):
-            return f"{use.given} is protected: configuration, hooks, start-up files and credentials"
-        if outside_too and not use.inside:
-            return f"{use.given} is outside the workspace"
-    return None
+def read_denied(rules: Rules, place: Place) -> Callable[[str], bool]:
+    """Says for a resolved absolute path whether a rule denies reading it: searches leave such files out."""
+    denied = tuple(rule for rule in as_rules(rules.deny) if rule.kind == "path" and rule.tool == "Read")
+    return lambda path: any(path_rule_matches(rule, path, place) for rule in denied)
 
 
-def _is_protected(use: PathUse) -> bool:
-    for path in (use.given, use.resolved):
-        parts = PurePosixPath(path).parts
-        if any(folder in parts for folder in _PROTECTED_FOLDERS) or (parts[-1:] and parts[-1] in _PROTECTED_FILES):
-            return True
-    return False
-
-
-def _match(tool: str, patterns: tuple[str, ...]) -> str | None:
-    for pattern in patterns:
-        if pattern == tool or ("*" in pattern and fnmatch.fnmatchcase(tool, pattern)):
-            return pattern
-    return None
+__all__ = [
+    "CallFacts",
+    "Decision",
+    "Part",
+    "Place",
+    "Rule",
+    "RuleError",
+    "RuleSource",
+    "Rules",
+    "decide",
+    "parse_rule",
+    "read_denied",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from counterfoil.events.base import Value
+from counterfoil.policy.names import names
 from counterfoil.policy.shell_values import Assignment, Simple, Word
 from counterfoil.policy.shell_wrappers import base_name
 
@@ -66,12 +67,12 @@ _ALWAYS: dict[str, str] = {
     **dict.fromkeys(("sqlite3", "psql", "mysql", "ftp", "telnet", "irb", "pry"), "runs commands from within"),
 }
 _GIT_GLOBAL = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--literal-pathspecs", "--no-optional-locks"})
-_GIT_KNOWN = frozenset(
-    "add am annotate apply archive bisect blame branch cat-file check-ignore checkout cherry cherry-pick clean clone "
-    "commit count-objects describe diff diff-files diff-index diff-tree fetch for-each-ref format-patch fsck gc grep "
-    "hash-object help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull push range-diff "
-    "rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show show-branch show-ref stash status "
-    "submodule switch symbolic-ref tag update-index version whatchanged worktree config".split()
+_GIT_KNOWN = names(
+    "add am annotate apply archive bisect blame branch cat-file check-ignore checkout cherry cherry-pick clean "
+    "clone commit count-objects describe diff diff-files diff-index diff-tree fetch for-each-ref format-patch "
+    "fsck gc grep hash-object help init log ls-files ls-remote ls-tree merge merge-base mv name-rev notes pull "
+    "push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm shortlog show show-branch "
+    "show-ref stash status submodule switch symbolic-ref tag update-index version whatchanged worktree config"
 )
 _GIT_ASKED = {
     "config": ("--get", "--get-all", "--list", "-l", "--get-regexp"),
@@ -95,9 +96,7 @@ _VARIABLES = re.compile(
     r"|WGETRC|RIPGREP_CONFIG_PATH|XDG_CONFIG_.*|XDG_DATA_.*|OPENSSL_.*|GCONV_PATH|LOCPATH|TERMINFO.*|INPUTRC|HIST.*"
     r"|BUNDLE_.*|GEM_.*|VIM.*|EXINIT|ZDOTDIR|RSYNC_.*|MAIL.*|.*PROXY|.*_proxy|VIRTUAL_ENV|TMUX.*|GNUPGHOME|_"
 )
-_SETS_VARIABLES = frozenset(
-    "export declare typeset local readonly read printf mapfile readarray getopts unset wait".split()
-)
+_SETS_VARIABLES = names("export declare typeset local readonly read printf mapfile readarray getopts unset wait")
 _EVALUATES = _SETS_VARIABLES | {"test", "[", "let"}
 _SED_SAFE = re.compile(
     r"(?:[0-9$]+(?:,[0-9$]+)?|/[^/\\]*/)?(?:[pdq=]|s([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)"
@@ -166,9 +165,8 @@ def _unclear(name: str, words: tuple[Word, ...]) -> str | None:
 
 def _builtin(name: str, words: tuple[Word, ...]) -> str | None:
     """Builtins that set variables or evaluate the names that they are given."""
-    if name in _EVALUATES and any(re.search(r"[`\[].*|\$\(", w.text) and w.text != "]" for w in words):
-        if any("$(" in w.text or "`" in w.text for w in words):
-            return f"{name} may run what stands in an index"
+    if name in _EVALUATES and any("$(" in word.text or "`" in word.text for word in words):
+        return f"{name} may run what stands in an index"
     if name in _SETS_VARIABLES:
         if name == "printf" and not any(w.text.startswith("-v") for w in words):
             return None

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from counterfoil.policy.names import names
 from counterfoil.policy.shell_values import Simple
 
-READERS = frozenset(
-    "ls cat head tail wc pwd echo printf true false test [ grep egrep fgrep rg ag stat file du df which type whoami id "
-    "uname date basename dirname realpath readlink nl tac cut tr uniq sort comm diff cmp od xxd hexdump strings "
-    "md5sum sha1sum sha256sum sha512sum cksum sum base64 column paste fold expand rev seq find tree jq sleep printenv "
-    "hostname uptime cal nproc arch tty groups locale less more man cd".split()
+READERS = names(
+    "ls cat head tail wc pwd echo printf true false test [ grep egrep fgrep rg ag stat file du df which type "
+    "whoami id uname date basename dirname realpath readlink nl tac cut tr uniq sort comm diff cmp od xxd hexdump "
+    "strings md5sum sha1sum sha256sum sha512sum cksum sum base64 column paste fold expand rev seq find tree jq "
+    "sleep printenv hostname uptime cal nproc arch tty groups locale less more man cd"
 )
 """Without dangerous options, these change nothing."""
-_GIT_READERS = frozenset(
+_GIT_READERS = names(
     "status log diff show blame shortlog describe rev-parse rev-list ls-files ls-tree cat-file name-rev show-ref "
-    "diff-tree diff-files diff-index merge-base for-each-ref count-objects grep version whatchanged annotate".split()
+    "diff-tree diff-files diff-index merge-base for-each-ref count-objects grep version whatchanged annotate"
 )
-ALL_FILES = frozenset(
-    "cat head tail wc nl tac od xxd hexdump strings md5sum sha1sum sha256sum sha512sum cksum base64 less more sort uniq "
-    "cut diff cmp comm paste fold expand rev column".split()
+ALL_FILES = names(
+    "cat head tail wc nl tac od xxd hexdump strings md5sum sha1sum sha256sum sha512sum cksum base64 less more "
+    "sort uniq cut diff cmp comm paste fold expand rev column"
 )
 """Readers each of whose plain words is a file."""
-SEARCHERS = frozenset("rg ag ack tar zip rsync scp 7z".split())
+SEARCHERS = names("rg ag ack tar zip rsync scp 7z")
 """These go through whole folders by themselves."""
 _SECOND_WRITES = frozenset({"uniq", "xxd"})
 

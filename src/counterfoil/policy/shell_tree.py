@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from counterfoil.policy.names import names
 from counterfoil.policy.shell_heredoc import heredoc_fault
 from counterfoil.policy.shell_values import Assignment, Flag, FlagKind, Line, Redirect, Simple, Word
 from counterfoil.policy.shell_words import Words, text_of
@@ -16,22 +17,54 @@ if TYPE_CHECKING:
 
 MAX_NODES = 20_000
 MAX_TEXT = 400
-_CONTAINERS = frozenset(
-    "program list pipeline subshell compound_statement if_statement elif_clause else_clause while_statement do_group "
-    "negated_command command_substitution process_substitution ERROR".split()
+_CONTAINERS = names(
+    "program list pipeline subshell compound_statement if_statement elif_clause else_clause while_statement "
+    "do_group negated_command command_substitution process_substitution ERROR"
 )
 _TOKENS = frozenset(
-    "; & && || | |& ( ) { } if then elif else fi while until do done ! case in esac for select function $( ` <( >( "
-    ";; ;& ;;& \n".split(" ")
+    [
+        ";",
+        "&",
+        "&&",
+        "||",
+        "|",
+        "|&",
+        "(",
+        ")",
+        "{",
+        "}",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "while",
+        "until",
+        "do",
+        "done",
+        "!",
+        "case",
+        "in",
+        "esac",
+        "for",
+        "select",
+        "function",
+        "$(",
+        "`",
+        "<(",
+        ">(",
+        ";;",
+        ";&",
+        ";;&",
+        "\n",
+    ]
 )
-_RESERVED = frozenset(
-    "if then elif else fi while until do done case esac for select function in { } ! [[ ]] coproc ( )".split()
-)
+_RESERVED = names("if then elif else fi while until do done case esac for select function in { } ! [[ ]] coproc ( )")
 _BLANK = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _ARITHMETIC = re.compile(r"-(eq|ne|lt|le|gt|ge|v|R)\b|[$`'\"\\]")
-_STATEMENTS = _CONTAINERS | frozenset(
+_STATEMENTS = _CONTAINERS | names(
     "command redirected_statement declaration_command unset_command test_command variable_assignment "
-    "variable_assignments for_statement c_style_for_statement case_statement function_definition".split()
+    "variable_assignments for_statement c_style_for_statement case_statement function_definition"
 )
 _LISTS_OF_WORDS = frozenset({"command", "declaration_command", "unset_command"})
 _MAY_TOUCH = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
@@ -234,9 +267,10 @@ class _Reduction:
         stack = list(node.children)
         while stack:
             child = stack.pop()
-            if child.type in ("expansion", "simple_expansion", "command_substitution", "process_substitution"):
-                self._words.read(child)
-            elif child.type == "arithmetic_expansion":
+            if (
+                child.type in ("expansion", "simple_expansion", "command_substitution", "process_substitution")
+                or child.type == "arithmetic_expansion"
+            ):
                 self._words.read(child)
             else:
                 stack.extend(child.children)

@@ -53,7 +53,9 @@ class Redirect(Value, frozen=True, kw_only=True):
 
 
 class Simple(Value, frozen=True, kw_only=True):
-    """One simple command. `through`: it runs another one that stands in the list too, and decides by that alone."""
+    """One simple command. `through`: deny and ask rules hold for it, and it needs no allow rule of its own, because
+    another command of the list is judged for it. `inner`: it stood behind a wrapper.
+    """
 
     words: tuple[Word, ...]
     assignments: tuple[Assignment, ...] = ()

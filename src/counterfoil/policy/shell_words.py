@@ -114,7 +114,7 @@ class Words:
             self._note("opaque", "an escape that isn't known", node)
             return UNKNOWN, QUOTED
         text = _ANSI.sub(_ansi_char, body)
-        if any(ord(c) < 32 or 126 < ord(c) for c in text if c not in "\t\n"):
+        if any(ord(c) < 32 or ord(c) > 126 for c in text if c not in "\t\n"):
             self._note("opaque", "an escape for a character that can't be seen", node)
             text = UNKNOWN
         return _quoted(text)

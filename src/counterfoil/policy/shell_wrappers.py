@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 
 from counterfoil.events.base import Value
+from counterfoil.policy.names import names
 from counterfoil.policy.patterns import UNKNOWN
 from counterfoil.policy.shell_values import Assignment, Flag, FlagKind, Simple, Word
 
@@ -88,7 +90,7 @@ _XARGS = _O(
     long=("--null", "--no-run-if-empty", "--verbose", "--exit", "--interactive"),
     long_valued=("--replace", "--max-args", "--max-procs", "--max-lines", "--delimiter", "--arg-file", "--max-chars"),
 )
-_SHELLS = frozenset("sh bash dash ash ksh mksh zsh fish rbash csh tcsh".split())
+_SHELLS = names("sh bash dash ash ksh mksh zsh fish rbash csh tcsh")
 _PLAIN_SHELLS = frozenset({"sh", "bash", "dash"})
 _OPAQUE = {
     **dict.fromkeys(("eval", "source", ".", "trap"), "runs text as commands"),
@@ -257,7 +259,7 @@ def _opaque(command: Simple, name: str) -> Unwrapped:
     if name == "trap":
         rest = rest[:1]
     elif name == "su" or name == "runuser" or name == "script":
-        rest = tuple(w for before, w in zip(rest, rest[1:], strict=False) if before.text in ("-c", "--command"))
+        rest = tuple(w for before, w in itertools.pairwise(rest) if before.text in ("-c", "--command"))
     elif name in ("ssh", "mosh", "parallel"):
         rest = _after_options(rest, skip=name != "parallel")
     text = " ".join(word.text for word in rest)
@@ -326,17 +328,23 @@ def _env(command: Simple) -> Unwrapped | None:
     return _wrapper(command, "env", _WRAPPERS["env"])
 
 
+def _seen(command: Simple, at: int) -> tuple[Simple, ...]:
+    """What a runner runs, for deny and ask rules: the rule that allows the runner allows what it runs."""
+    inner = _inner(_after_options(command.words[at:], skip=False), command)
+    return tuple(Simple(words=c.words, assignments=c.assignments, raw=c.raw, inner=True, through=True) for c in inner)
+
+
 def _two_words(command: Simple, name: str) -> Unwrapped | None:
     """Programs whose second word makes them a wrapper."""
     if name in _ONE_WORD_RUNNERS:
-        return Unwrapped(inner=_inner(_after_options(command.words[1:], skip=False), command))
+        return Unwrapped(inner=_seen(command, 1))
     for at, word in enumerate(command.words[1:6], 1):
         if why := _TWO_WORDS.get((name, word.text)):
             rest = command.words[at + 1 :]
             inner = tuple(c for n in range(len(rest[:12])) for c in _inner(rest[n:], command) if n)
             return Unwrapped(inner=inner, flags=_flag("opaque", f"{name} {word.text} {why}", command))
         if (name, word.text) in _RUNNERS:
-            return Unwrapped(inner=_inner(_after_options(command.words[at + 1 :], skip=False), command))
+            return Unwrapped(inner=_seen(command, at + 1))
     return None
 
 

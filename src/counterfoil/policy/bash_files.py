@@ -1,0 +1,151 @@
+"""The files that a shell command names, and what path rules and protected paths say about them."""
+
+from __future__ import annotations
+
+import re
+
+from counterfoil.policy.names import names
+from counterfoil.policy.paths import Place, absolute, inside, is_protected, is_secret, uses
+from counterfoil.policy.ruling import Bench, Part, part, path_rule
+from counterfoil.policy.shell_readers import ALL_FILES, goes_deep, is_reader
+from counterfoil.policy.shell_values import Line, Simple, Word
+from counterfoil.policy.shell_wrappers import base_name
+
+MAX_FOLDERS = 16
+MAX_WORDS = 200
+WRITERS = names(
+    "tee cp mv ln install dd touch mkdir rm rmdir shred unlink truncate chmod chown chgrp patch rsync unzip "
+    "sponge mkfifo mknod split csplit rename setfacl chattr gzip gunzip bzip2 xz zstd"
+)
+"""Programs that write, move or remove what they name."""
+_NAMES_ONLY = names("echo printf true false pwd test [ basename dirname cd which type export")
+_MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
+
+
+def working_folders(line: Line, place: Place) -> tuple[str, ...]:
+    """Every folder that a part of the line may run in; none where that can't be known."""
+    folders = [place.workspace or "/"]
+    for simple in line.commands:
+        name = base_name(simple.program)
+        if name not in _MOVES:
+            continue
+        words = [word for word in simple.words[1:] if word.text not in ("-P", "-L", "-e", "--")]
+        target = words[0] if words else Word(text="~", tilde=True)
+        if name == "popd" or len(words) > 1 or not target.static or target.glob or target.text.startswith(("-", "+")):
+            return ()
+        new = [absolute(target.text, folder, place.home, tilde=target.tilde) for folder in folders]
+        folders = list(dict.fromkeys([*folders, *new]))
+        if len(folders) > MAX_FOLDERS:
+            return ()
+    return tuple(folders)
+
+
+def command_files(simple: Simple, folders: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    """Each word of the command as the absolute paths that it may mean."""
+    found: dict[str, None] = {}
+    for word in simple.words[1:MAX_WORDS]:
+        for path in _word_paths(word, folders, place):
+            found[path] = None
+    return tuple(found)
+
+
+def _word_paths(word: Word, folders: tuple[str, ...], place: Place) -> list[str]:
+    """A word may be a path, or hold one: `--file=path`, `-fpath`, `of=path`, `@path`."""
+    if not word.static or not word.text:
+        return []
+    texts = [] if word.text.startswith("-") else [word.text]
+    texts += [tail for tail in re.split(r"[=@]", word.text)[1:] if tail]
+    if re.match(r"-[^-].", word.text):
+        texts.append(word.text[2:])
+    return [
+        absolute(t, folder, place.home, tilde=word.tilde or t.startswith("~/")) for t in texts for folder in folders
+    ]
+
+
+def file_parts(simple: Simple, on: Bench, folders: tuple[str, ...], links: dict[str, str]) -> Part | None:
+    """The first thing that path rules, protected paths or the workspace's bounds say against a command."""
+    name = base_name(simple.program)
+    writes = name in WRITERS
+    if not folders and (writes or (len(simple.words) > 1 and name in _MOVES)) and not on.bypass:
+        return part("path", "ask", "the folder that it runs in isn't known before it runs", simple.raw)
+    hidden = [rule for rule in on.deny if rule.kind == "path" and rule.tool == "Read"]
+    if hidden and name not in _NAMES_ONLY and (found := _unseen(simple, name, str(hidden[0]))):
+        return found
+    if name in _MOVES and len(simple.words) == 1 and not on.bypass and not inside(on.place.home, on.place):
+        return part("path", "ask", "goes outside the workspace", simple.raw)
+    reader = is_reader(simple)
+    if writes and not on.bypass and (found := _unknown_target(simple)):
+        return found
+    for word in simple.words[1:MAX_WORDS]:
+        paths = tuple(_word_paths(word, folders, on.place))
+        if found := _reads(simple, name, word, paths, on, links):
+            return found
+        if not reader and (found := _writes(simple, paths, on, links, sure=writes)):
+            return found
+    if len(simple.words) > MAX_WORDS:
+        return part("path", "ask", "more words than are checked", simple.raw)
+    return None
+
+
+def _unseen(simple: Simple, name: str, rule: str) -> Part | None:
+    """With a rule that denies reading: what may read that file without naming it."""
+    why = f"may read what rule {rule} denies"
+    if goes_deep(simple):
+        return part("path", "ask", f"{why}: it goes through whole folders", simple.raw)
+    loose = any(not word.static or word.glob for word in simple.words[1:])
+    if loose and (name in ALL_FILES or name in ("grep", "egrep", "fgrep", "sed", "awk", "cp", "mv", "source", "find")):
+        return part("path", "ask", why, simple.raw)
+    return None
+
+
+def _unknown_target(simple: Simple) -> Part | None:
+    for word in simple.words[1:]:
+        if not word.static:
+            return part("path", "ask", "writes what isn't known before it runs", simple.raw)
+        if word.glob and any(re.match(r"\.?[\[?*]|\..*[\[?*]", piece) for piece in word.text.split("/")[:-1]):
+            return part("path", "ask", "writes to folders that a wildcard names", simple.raw)
+        if word.glob and re.match(r"\.", word.text.rsplit("/", 1)[-1]):
+            return part("path", "ask", "writes to hidden files that a wildcard names", simple.raw)
+        if word.tilde and word.text != "~" and not word.text.startswith("~/"):
+            return part("path", "ask", "writes to another home folder", simple.raw)
+    return None
+
+
+def _reads(
+    simple: Simple, name: str, word: Word, paths: tuple[str, ...], on: Bench, links: dict[str, str]
+) -> Part | None:
+    """A file that may not be read, named by a command: denied where the word is surely a file that is read."""
+    if name in _NAMES_ONLY and name != "cd":
+        return None
+    for use in uses(paths, on.place, links, write=False):
+        if rule := path_rule("Read", use, on.deny, on.place):
+            sure = name in ALL_FILES and not word.text.startswith("-")
+            verdict, why = ("deny", "denied by rule") if sure else ("ask", "may read what is denied by rule")
+            return part("path", "deny" if verdict == "deny" else "ask", f"{why} {rule}", simple.raw, rule)
+        if rule := path_rule("Read", use, on.ask, on.place):
+            return part("path", "ask", f"rule {rule} asks", simple.raw, rule)
+        if not on.bypass and (is_secret(use.given) or is_secret(use.resolved)):
+            return part("path", "ask", "protected (credentials)", simple.raw)
+        if name in _MOVES and not on.bypass and not inside(use.resolved, on.place):
+            return part("path", "ask", "goes outside the workspace", simple.raw)
+    return None
+
+
+def _writes(simple: Simple, paths: tuple[str, ...], on: Bench, links: dict[str, str], *, sure: bool) -> Part | None:
+    """A file that may not be written, named by a command that isn't a reader."""
+    for use in uses(paths, on.place, links, write=True):
+        if rule := path_rule("Write", use, on.deny, on.place):
+            why = f"denied by rule {rule}" if sure else f"may write what is denied by rule {rule}"
+            return part("path", "deny" if sure else "ask", why, simple.raw, rule)
+        if is_protected(use.given) or is_protected(use.resolved):
+            return part("path", "ask", f"protected ({use.given})", simple.raw)
+        if not sure:
+            continue
+        if rule := path_rule("Write", use, on.ask, on.place):
+            return part("path", "ask", f"rule {rule} asks", simple.raw, rule)
+        if not use.inside and not on.bypass:
+            return part("path", "ask", f"outside the workspace ({use.given})", simple.raw)
+    return None
+
+
+__all__ = ["WRITERS", "command_files", "file_parts", "working_folders"]
