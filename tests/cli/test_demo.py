@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,17 @@ def test_the_demos_workspace_is_kept_when_asked(cli: Cli) -> None:
     folder = Path(cli("inspect", "last", "--json").json["session"]["workspace"])
     assert (folder / "greeting.txt").read_text() == "Hello, counterfoil.\n"
     assert (folder / ".git").is_dir()
+
+
+def test_the_command_that_the_demo_ends_with_can_be_typed_as_it_stands(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = cli.root / "bin/counterfoil"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setattr(sys, "executable", str(program.parent / "python"))
+    monkeypatch.chdir(cli.root)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert "see it again: bin/counterfoil inspect ses_" in cli("demo").out
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    assert "see it again: counterfoil inspect ses_" in cli("demo").out

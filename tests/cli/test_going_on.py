@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import http.server
 import json
@@ -127,12 +128,22 @@ class _Lists(http.server.BaseHTTPRequestHandler):
     keys: list[str | None] = []
 
     def do_GET(self) -> None:
+        if "endless" in self.path:
+            self._endless()
+            return
         self.keys.append(self.headers["authorization"])
         body = json.dumps({"data": [{"id": "b\x1b[2J"}, {"id": "a"}]}).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _endless(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                self.wfile.write(b" " * 100_000)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -152,3 +163,9 @@ def test_a_server_lists_its_own_models(cli: Cli, lists: str) -> None:
     assert result.code == 0
     assert [line.split()[0] for line in result.out.splitlines()] == ["model", "a", "b␛[2J"]
     assert _Lists.keys[-1] is None
+
+
+def test_a_list_of_models_without_an_end_is_given_up(cli: Cli, lists: str) -> None:
+    result = cli("models", "--base-url", f"{lists}/endless")
+    assert result.code == 1
+    assert "can't be reached" in result.err

@@ -114,4 +114,13 @@ def test_the_demo_asks_on_a_terminal(cli: Cli) -> None:
     person.types("y\n")
     assert person.leaves() == 0
     assert "turn rejected" in person.screen
-    assert "see it again: counterfoil inspect ses_" in person.screen
+    assert "see it again: " in person.screen
+    assert "counterfoil inspect ses_" in person.screen
+
+
+def test_a_question_that_is_left_with_ctrl_d_ends_its_line(cli: Cli) -> None:
+    person = Person("run", "x", "--script", cli.script({"calls": [bash("true")]}, SAY))
+    person.sees("with a note  > ")
+    person.types("\x04")
+    assert person.leaves() == 75
+    assert "with a note  > \ncounterfoil: parked: " in person.screen

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import subprocess
 import sys
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from typing import Any
 
+import httpx
 import msgspec
 import pytest
 
@@ -184,6 +187,23 @@ def test_nobody_there_is_unreachable() -> None:
         assert (caught.value.kind, caught.value.permanent) == ("unreachable", False)
         assert "base URL" in caught.value.hint
 
+    asyncio.run(go())
+
+
+def test_a_certificate_that_is_not_trusted_stays_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(self: httpx.AsyncClient, request: httpx.Request, **_: Any) -> httpx.Response:
+        try:
+            raise ssl.SSLCertVerificationError("self-signed certificate")
+        except ssl.SSLCertVerificationError as fault:
+            raise httpx.ConnectError("self-signed certificate") from fault
+
+    async def go() -> None:
+        with pytest.raises(ProviderError) as caught:
+            await drained(OpenAIChat(base_url="https://127.0.0.1:1"))
+        assert (caught.value.kind, caught.value.permanent) == ("unreachable", True)
+        assert "SSL_CERT_FILE" in caught.value.hint
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", refuse)
     asyncio.run(go())
 
 

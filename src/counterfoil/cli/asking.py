@@ -113,6 +113,7 @@ async def _dialogue(fd: int, ask: Ask) -> Reply | None:
         _write(fd, f"  [y] {yes}  [n] {no}  [e] {no} with a note  > ")
         line = await _line(fd)
         if line is None:
+            _write(fd, "\n")
             return None
         word = line.strip().lower()
         if word in ("y", "yes", yes):
@@ -122,7 +123,10 @@ async def _dialogue(fd: int, ask: Ask) -> Reply | None:
         if word == "e":
             _write(fd, "  note to the model > ")
             note = await _line(fd)
-            return None if note is None else Reply(verdict=no, principal=compose.principal(), note=note.strip())
+            if note is None:
+                _write(fd, "\n")
+                return None
+            return Reply(verdict=no, principal=compose.principal(), note=note.strip())
 
 
 def _write(fd: int, text: str) -> None:

@@ -115,4 +115,18 @@ def _tell(settings: Settings, seen: Scrollback, state_dir: str | None, kept: Pat
     if kept is not None:
         print_line(f"the workspace is {kept}")
     where = "" if state_dir is None else f" --state-dir {shlex.quote(state_dir)}"
-    print_line(f"see it again: counterfoil inspect{where} {seen.root}")
+    print_line(f"see it again: {_program()} inspect{where} {seen.root}")
+
+
+def _program() -> str:
+    """How this program is called from here: by its name where that finds one, else by its path."""
+    import shlex
+    import shutil
+    import sys
+    from pathlib import Path
+
+    beside = Path(sys.executable).parent / "counterfoil"
+    if shutil.which("counterfoil") or not beside.exists():
+        return "counterfoil"
+    here = Path.cwd()
+    return shlex.quote(str(beside.relative_to(here) if here in beside.parents else beside))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _TABLE = {"openai": "openai", "openai_chat": "openai", "anthropic": "anthropic"}
 TIMEOUT = 10.0
+MOST = 16_000_000
 
 
 def models(
@@ -88,9 +91,8 @@ def _served(provider: ProviderSettings) -> list[str]:
     elif key:
         headers["authorization"] = f"Bearer {key}"
     try:
-        response = httpx.get(f"{base}/models", headers=headers, timeout=TIMEOUT, params=_page(provider))
-        response.raise_for_status()
-        return sorted(str(entry["id"]) for entry in response.json()["data"])
+        body = _get(f"{base}/models", headers, _page(provider))
+        return sorted(str(entry["id"]) for entry in json.loads(body)["data"])
     except httpx.HTTPStatusError as fault:
         status = fault.response.status_code
         kind = "auth" if status in (401, 403) else "bad_request"
@@ -99,8 +101,23 @@ def _served(provider: ProviderSettings) -> list[str]:
     except (httpx.HTTPError, httpx.InvalidURL) as fault:
         what = f"{base} can't be reached ({type(fault).__name__})"
         raise ProviderError("unreachable", what, permanent=False, hint="check --base-url, or use --offline") from fault
-    except (ValueError, KeyError, TypeError) as fault:
+    except (ValueError, KeyError, TypeError, RecursionError) as fault:
         raise ProviderError("malformed", f"{base}/models is no list of models", permanent=True) from fault
+
+
+def _get(url: str, headers: dict[str, str], page: dict[str, str]) -> bytes:
+    """What the server sends, within a bound on its size and on the time for all of it. Raises `httpx.HTTPError`."""
+    import httpx
+
+    until = time.monotonic() + TIMEOUT
+    got = bytearray()
+    with httpx.stream("GET", url, headers=headers, timeout=TIMEOUT, params=page) as response:
+        response.raise_for_status()
+        for piece in response.iter_bytes():
+            got += piece
+            if len(got) > MOST or time.monotonic() > until:
+                raise httpx.ReadTimeout("the list has no end", request=response.request)
+    return bytes(got)
 
 
 def _page(provider: ProviderSettings) -> dict[str, str]:

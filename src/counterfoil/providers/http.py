@@ -209,7 +209,7 @@ class HttpProvider(ABC):
         except httpx.TimeoutException as fault:
             raise self._timed_out() from fault
         except httpx.HTTPError as fault:
-            raise self._unreachable(str(fault) or type(fault).__name__) from fault
+            raise self._unreachable(str(fault) or type(fault).__name__, untrusted=_is_untrusted(fault)) from fault
         try:
             if response.status_code != 200:
                 raise await self._refusal(response)
@@ -252,13 +252,15 @@ class HttpProvider(ABC):
         failure = faults.failure_from_bytes(response.status_code, body, faults.retry_after(response.headers))
         return faults.provider_error(failure, name=self._name, key_variable=self.key_variable)
 
-    def _unreachable(self, why: str) -> ProviderError:
+    def _unreachable(self, why: str, *, untrusted: bool = False) -> ProviderError:
         parts = urlsplit(self._base_url)
         port = "" if parts.port is None else f":{parts.port}"
         place = f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
-        return ProviderError(
-            "unreachable", f"can't reach {self._name} at {place}: {why}", permanent=False, hint="check the base URL"
+        hint = (
+            "name the authority's file in $SSL_CERT_FILE, or check the base URL" if untrusted else "check the base URL"
         )
+        what = f"can't reach {self._name} at {place}: {why}"
+        return ProviderError("unreachable", what, permanent=untrusted, hint=hint)
 
     def _timed_out(self) -> ProviderError:
         return ProviderError("timeout", f"{self._name} sent nothing for {self._timeout:g} s", permanent=False)
@@ -277,6 +279,15 @@ class HttpProvider(ABC):
         return ProviderError(
             error.kind, message, permanent=error.permanent, retry_after=error.retry_after, hint=error.hint
         )
+
+
+def _is_untrusted(fault: BaseException | None) -> bool:
+    """Whether the server's certificate is why: asking again changes nothing."""
+    import ssl
+
+    while fault is not None and not isinstance(fault, ssl.SSLCertVerificationError):
+        fault = fault.__cause__ or fault.__context__
+    return fault is not None
 
 
 class _Bounded:
