@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from counterfoil.errors import Conflict, SessionHeld, SessionNotFound, StaleFence
 from counterfoil.events import StoredEvent
 from counterfoil.identity import START, Fence, Offset, SessionID
 from counterfoil.ports import Head, Holder, Lease, SessionSummary, Stamped
+from counterfoil.stores.faults import conflict, held, not_found, stale
 from counterfoil.stores.rows import EMPTY, make_rows
 
 
 class _Log(msgspec.Struct):
     rows: list[StoredEvent] = []
-    fence: int = 0
+    fence: int | None = None
     holder: Holder | None = None
     summary: SessionSummary | None = None
     snapshot: tuple[Offset, bytes] | None = None
@@ -26,20 +26,21 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._logs: dict[SessionID, _Log] = {}
+        self._last_fence = 0
 
     async def acquire(self, session: SessionID, holder: Holder) -> Lease:
         log = self._logs.setdefault(session, _Log())
-        if log.holder is not None:
+        if log.fence is not None:
             raise held(session, log.holder)
-        log.holder = holder
-        log.fence += 1
+        self._last_fence += 1
+        log.fence, log.holder = self._last_fence, holder
         return Lease(session_id=session, fence=Fence(log.fence), holder=holder)
 
     async def release(self, lease: Lease) -> None:
         log = self._logs.get(lease.session_id)
         if log is None or log.fence != lease.fence:
             return
-        log.holder = None
+        log.fence = log.holder = None
         if not log.rows:
             del self._logs[lease.session_id]
 
@@ -57,21 +58,23 @@ class MemoryStore:
         return rows
 
     async def read(self, session: SessionID, after: Offset = START, limit: int = 1000) -> list[StoredEvent]:
-        return self._found(session).rows[after : after + limit]
+        first = max(after, 0)
+        return self._found(session).rows[first : first + max(limit, 0)]
 
     async def head(self, session: SessionID) -> Head:
         return _head(self._found(session))
 
     async def load_snapshot(self, session: SessionID) -> tuple[Offset, bytes] | None:
-        return self._found(session).snapshot
+        log = self._logs.get(session)
+        return None if log is None else log.snapshot
 
     async def save_snapshot(self, lease: Lease, offset: Offset, data: bytes) -> None:
         self._held(lease).snapshot = (offset, data)
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionSummary]:
-        logs = [log for log in self._logs.values() if log.summary is not None and log.rows]
+        logs = [log for log in reversed(self._logs.values()) if log.summary is not None and log.rows]
         logs.sort(key=lambda log: log.rows[-1].recorded_at, reverse=True)
-        return [_dated(log) for log in logs[:limit]]
+        return [_dated(log) for log in logs[: max(limit, 0)]]
 
     async def summary(self, session: SessionID) -> SessionSummary:
         log = self._found(session)
@@ -94,7 +97,7 @@ class MemoryStore:
 
     def _held(self, lease: Lease) -> _Log:
         log = self._logs.get(lease.session_id)
-        if log is None or log.fence != lease.fence or log.holder is None:
+        if log is None or log.fence != lease.fence:
             raise stale(lease)
         return log
 
@@ -106,24 +109,3 @@ def _head(log: _Log) -> Head:
 def _dated(log: _Log) -> SessionSummary:
     assert log.summary is not None
     return msgspec.structs.replace(log.summary, updated_at=log.rows[-1].recorded_at)
-
-
-def held(session: SessionID, holder: Holder) -> SessionHeld:
-    """The error that names who drives `session`."""
-    who = f"{holder.program} (process {holder.pid} on {holder.host})"
-    return SessionHeld(f"session {session} is driven by {who}", hint="end that process, or fork the session")
-
-
-def stale(lease: Lease) -> StaleFence:
-    """The error for a lease that has passed on."""
-    return StaleFence(f"the lease of session {lease.session_id} has passed to another holder", hint="open it again")
-
-
-def conflict(session: SessionID, expected: Offset, found: Offset) -> Conflict:
-    """The error for an append at another place than the end."""
-    return Conflict(f"the log of session {session} ends at {found}, not at {expected}", hint="read it again")
-
-
-def not_found(session: SessionID) -> SessionNotFound:
-    """The error for an id that no session has."""
-    return SessionNotFound(f"no session {session}", hint="`counterfoil sessions list` shows all")

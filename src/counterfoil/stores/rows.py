@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from counterfoil.errors import StoreError
 from counterfoil.events import StoredEvent
 from counterfoil.events.base import Value
 from counterfoil.events.codec import encode_event, encode_private, kind_of
-from counterfoil.identity import START, Offset, SessionID, chain_digest
+from counterfoil.identity import START, Offset, RunID, SessionID, chain_digest
 from counterfoil.ports import Head, Stamped
-
 
 FIRST = Offset(1)
 
@@ -22,54 +22,65 @@ class Fault(Value, frozen=True, kw_only=True):
 
 
 def make_rows(session: SessionID, head: Head, batch: Sequence[Stamped]) -> list[StoredEvent]:
-    """The rows that append `batch` after `head`: offsets without gaps, each digest over the one before."""
+    """The rows that append `batch` after `head`: offsets without gaps, each digest over the one before.
+
+    Raises `StoreError` for text that isn't valid Unicode.
+    """
+    try:
+        return _rows(session, head, batch)
+    except UnicodeEncodeError as fault:
+        raise StoreError("text that isn't valid Unicode can't be stored", hint="nothing was written") from fault
+
+
+def _rows(session: SessionID, head: Head, batch: Sequence[Stamped]) -> list[StoredEvent]:
     rows: list[StoredEvent] = []
-    offset, previous = head.offset, head.digest
+    offset, digest = head.offset, head.digest
     for stamped in batch:
-        event = stamped.entry.event
+        entry = stamped.entry
         offset = Offset(offset + 1)
-        row = StoredEvent(
-            session_id=session,
-            offset=offset,
-            run_id=stamped.run_id,
-            seq=stamped.seq,
-            kind=kind_of(event),
-            public=encode_event(event),
-            private=encode_private(stamped.entry.private),
-            digest=b"",
-            recorded_at=stamped.recorded_at,
-        )
-        previous = row_digest(previous, row)
+        kind, public, private = kind_of(entry.event), encode_event(entry.event), encode_private(entry.private)
+        place = (session, offset, stamped.run_id, stamped.seq)
+        digest = chain_digest(digest, _fields(place, kind, public, private, stamped.recorded_at))
         rows.append(
             StoredEvent(
                 session_id=session,
                 offset=offset,
-                run_id=row.run_id,
-                seq=row.seq,
-                kind=row.kind,
-                public=row.public,
-                private=row.private,
-                digest=previous,
-                recorded_at=row.recorded_at,
+                run_id=stamped.run_id,
+                seq=stamped.seq,
+                kind=kind,
+                public=public,
+                private=private,
+                digest=digest,
+                recorded_at=stamped.recorded_at,
             )
         )
     return rows
 
 
 def row_digest(previous: bytes, row: StoredEvent) -> bytes:
-    """The digest that `row` must have after a row with digest `previous`. Absent values differ from empty ones."""
-    return chain_digest(
-        previous,
-        (
-            row.session_id.encode(),
-            row.offset.to_bytes(8, "big"),
-            _optional(None if row.run_id is None else row.run_id.encode()),
-            _optional(None if row.seq is None else row.seq.to_bytes(8, "big")),
-            row.kind.encode(),
-            row.public,
-            _optional(row.private),
-            row.recorded_at.to_bytes(8, "big", signed=True),
-        ),
+    """The digest that `row` must have after a row with digest `previous`."""
+    place = (row.session_id, row.offset, row.run_id, row.seq)
+    return chain_digest(previous, _fields(place, row.kind, row.public, row.private, row.recorded_at))
+
+
+def _fields(
+    place: tuple[SessionID, Offset, RunID | None, int | None],
+    kind: str,
+    public: bytes,
+    private: bytes | None,
+    recorded_at: int,
+) -> tuple[bytes, ...]:
+    """All that a row says, as the chain takes it. Absent values differ from empty ones."""
+    session, offset, run, seq = place
+    return (
+        session.encode(),
+        offset.to_bytes(8, "big"),
+        _optional(None if run is None else run.encode()),
+        _optional(None if seq is None else seq.to_bytes(8, "big", signed=True)),
+        kind.encode(),
+        public,
+        _optional(private),
+        recorded_at.to_bytes(8, "big", signed=True),
     )
 
 
