@@ -1,0 +1,283 @@
+"""A state machine over driven sessions: whatever happens, in whatever order, the promises of identity hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import msgspec
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from counterfoil import events as ev
+from counterfoil.engine import EngineSettings, Session
+from counterfoil.events.codec import envelope_of, event_of
+from counterfoil.identity import START, Offset, SessionID
+from counterfoil.policy.permissions import Rules
+from counterfoil.ports import ModelSettings
+from counterfoil.providers import anthropic, openai, openai_chat
+from counterfoil.state import History, PromptItem, TurnItem, decode_snapshot, encode_snapshot, fold
+from counterfoil.stores.rows import verify
+from tests.scenarios.improviser import Died, DyingStore, Improviser
+from tests.support.harness import ME, CountingTool, Rig
+from tests.support.strategies import examples
+from tests.support.strict import check_chat, check_messages, check_responses
+
+T = TypeVar("T")
+TOOLS = ("look", "put", "act", "asked", "fails", "nope")
+calls = st.lists(
+    st.tuples(
+        st.sampled_from(TOOLS),
+        st.sampled_from(["call_0", "call_1", "call_2", "functions.look:0", "é ∆ \" '"]),
+        st.sampled_from([{}, {"n": 1}, {"n": 2}, None]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+plans = st.lists(st.one_of(calls, st.sampled_from(["text", "error", "empty"]), st.just("fatal")), max_size=4)
+reactions = st.sampled_from(["allow", "deny", "park", "cancel"])
+
+
+class Sessions(RuleBasedStateMachine):
+    """One session that is prompted, answered, parked, cancelled, killed, reopened, compacted and forked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.store = DyingStore()
+        self.model = Improviser()
+        self.ran: list[tuple[str, str]] = []
+        self.live: dict[int, ev.Envelope] = {}
+        self.sent: dict[str, list[int]] = {}
+        tools = [
+            CountingTool("look", read_only=True, behaviour=self._note("look")),
+            CountingTool("put", idempotent=True, behaviour=self._note("put")),
+            CountingTool("act", behaviour=self._note("act")),
+            CountingTool("asked", behaviour=self._note("asked")),
+            CountingTool("fails", behaviour=self._note("fails", fail=True)),
+        ]
+        rules = Rules(allow=("look", "put", "act", "fails"), ask=("asked",))
+        self.rig = Rig(
+            {},
+            *tools,
+            store=self.store,
+            provider=lambda meta: self.model,
+            settings=EngineSettings(rules=rules, compaction_keep=2),
+        )
+        self.limits = ev.Limits(max_repeated_turns=0, max_turns=30)
+        self.session: Session = self.do(self.rig.session("default", self.limits))
+
+    def _note(self, tool: str, *, fail: bool = False) -> Any:
+        async def run(ctx: Any, arguments: Any) -> str:
+            self.ran.append((tool, ctx.tool_call_id))
+            rows = await self.store.read(self.session.id, START, 1_000_000)
+            started = {e.tool_call_id for e in map(event_of, rows) if isinstance(e, ev.CallStarted)}
+            assert ctx.tool_call_id in started, "a tool ran whose start isn't durable"
+            if fail:
+                raise RuntimeError("as planned")
+            return f"{tool} done"
+
+        return run
+
+    def do(self, work: Awaitable[T]) -> T:
+        """Run something to its end; whatever it left behind is reaped, as a dead process would leave nothing."""
+
+        async def bounded() -> T:
+            try:
+                return await asyncio.wait_for(work, 5)
+            finally:
+                left = asyncio.all_tasks() - {asyncio.current_task()}
+                for task in left:
+                    task.cancel()
+                await asyncio.gather(*left, return_exceptions=True)
+
+        return self.loop.run_until_complete(bounded())
+
+    def rows(self) -> list[ev.StoredEvent]:
+        return self.do(self.store.read(self.session.id, START, 1_000_000))
+
+    def log(self) -> list[ev.Event]:
+        return [event_of(row) for row in self.rows()]
+
+    # ---- what happens ----
+
+    async def _drive(self, work: Any, reaction: str, steer: bool) -> None:
+        session = self.session
+
+        async def watch() -> None:
+            async with session.watch() as stream:
+                for ask_id in list(session.state.asks):
+                    await self._react(session, ask_id, reaction)
+                async for envelope in stream:
+                    self._see(envelope)
+                    if isinstance(envelope.event, ev.AskOpened):
+                        await self._react(session, envelope.event.ask.ask_id, reaction)
+                    if steer and isinstance(envelope.event, ev.CallStarted):
+                        await session.steer("also this")
+
+        watcher = asyncio.ensure_future(watch())
+        await asyncio.sleep(0)
+        driving = asyncio.ensure_future(work())
+        await asyncio.wait([watcher, driving], return_when=asyncio.FIRST_COMPLETED)
+        if watcher.done() and (fault := watcher.exception()) is not None:
+            driving.cancel()
+            await asyncio.gather(driving, return_exceptions=True)
+            raise fault
+        try:
+            await driving
+        finally:
+            await asyncio.sleep(0)
+            watcher.cancel()
+            await asyncio.gather(watcher, return_exceptions=True)
+
+    async def _react(self, session: Session, ask_id: Any, reaction: str) -> None:
+        if reaction == "park":
+            session.park()
+        elif reaction == "cancel":
+            session.cancel()
+        else:
+            await session.answer(ask_id, reaction, principal=ME)  # type: ignore[arg-type]
+
+    def _see(self, envelope: ev.Envelope) -> None:
+        if envelope.offset is not None:
+            self.live[envelope.offset] = envelope
+        if envelope.run_id is not None and envelope.seq is not None:
+            numbers = self.sent.setdefault(envelope.run_id, [])
+            assert not numbers or envelope.seq > numbers[-1], "a number of a run's stream came twice or went back"
+            numbers.append(envelope.seq)
+
+    def _go(self, work: Any, reaction: str, steer: bool = False) -> None:
+        try:
+            self.do(self._drive(work, reaction, steer))
+        except Died:
+            self.do(self.store.bury())
+            self._reopen()
+
+    def _reopen(self) -> None:
+        self.live.clear()
+        self.session = self.do(self.rig.engine.open(self.session.id))
+
+    @rule(plan=plans, reaction=reactions, steer=st.booleans())
+    def prompt(self, plan: list[Any], reaction: str, steer: bool) -> None:
+        self.model.plan = list(plan)
+        self._go(lambda: self.session.prompt("go"), reaction, steer)
+
+    @rule(plan=plans, reaction=reactions, fuse=st.integers(1, 12), after=st.booleans())
+    def prompt_and_die(self, plan: list[Any], reaction: str, fuse: int, after: bool) -> None:
+        self.model.plan = list(plan)
+        self.store.fuse, self.store.after = fuse, after
+        self._go(lambda: self.session.prompt("go"), reaction)
+        self.store.fuse = None
+
+    @precondition(lambda self: self.session.state.run is not None)
+    @rule(reaction=reactions)
+    def resume(self, reaction: str) -> None:
+        self._go(lambda: self.session.resume(), reaction)
+
+    @precondition(lambda self: self.session.state.asks)
+    @rule(verdict=st.sampled_from(["allow", "deny"]))
+    def answer(self, verdict: Any) -> None:
+        self.do(self.session.answer(next(iter(self.session.state.asks)), verdict, principal=ME))
+
+    @rule()
+    def compact(self) -> None:
+        self.do(self.session.compact())
+
+    @rule(mode=st.sampled_from(["default", "bypass", "plan", "dont_ask"]))
+    def set_mode(self, mode: Any) -> None:
+        self.do(self.session.set_mode(mode))
+
+    @rule()
+    def close_and_reopen(self) -> None:
+        self.do(self.session.close())
+        self._reopen()
+
+    @rule(share=st.floats(0, 1))
+    def fork(self, share: float) -> None:
+        head = self.do(self.store.head(self.session.id)).offset
+        made = self.do(self.rig.engine.fork(self.session.id, at=Offset(max(1, int(share * head)))))
+        state = self.do(self.rig.engine.load(made))
+        assert state.run is None and not state.asks
+        self.do(self._delete(made))
+
+    async def _delete(self, session_id: SessionID) -> None:
+        await self.store.delete(await self.store.acquire(session_id, self.rig.engine.parts.holder))
+
+    # ---- what holds ----
+
+    @invariant()
+    def the_chain_holds_and_the_fold_is_the_state(self) -> None:
+        rows = self.rows()
+        assert verify(rows) is None
+        assert encode_snapshot(fold(rows)) == encode_snapshot(self.session.state)
+
+    @invariant()
+    def a_snapshot_and_the_tail_are_the_fold(self) -> None:
+        rows = self.rows()
+        for at in {1, len(rows) // 2, len(rows) - 1} - {0}:
+            half = decode_snapshot(encode_snapshot(fold(rows[:at])))
+            assert encode_snapshot(fold(rows[at:], half)) == encode_snapshot(fold(rows))
+
+    @invariant()
+    def ids_are_new_and_ends_are_single(self) -> None:
+        log = self.log()
+        accepted = [e.tool_call_id for e in log if isinstance(e, ev.CallAccepted)]
+        finished = [e.tool_call_id for e in log if isinstance(e, ev.CallFinished)]
+        assert len(set(accepted)) == len(accepted) and len(set(finished)) == len(finished)
+        open_calls = {c.tool_call_id for c in self.session.state.open_calls()}
+        assert set(accepted) - set(finished) == open_calls
+        started = [e.run_id for e in log if isinstance(e, ev.RunStarted)]
+        ended = [e.run_id for e in log if isinstance(e, ev.RunFinished)]
+        run = self.session.state.run
+        assert started == [*ended, *([run.run_id] if run is not None else [])]
+
+    @invariant()
+    def nothing_runs_twice_and_nothing_runs_unapproved(self) -> None:
+        times = Counter(self.ran)
+        assert all(n == 1 for (tool, _), n in times.items() if tool in ("act", "asked", "fails"))
+        log = self.log()
+        allowed = {
+            (e.receipt.tool_call_id, e.receipt.arguments_digest)
+            for e in log
+            if isinstance(e, ev.AskSettled) and e.receipt.verdict == "allow"
+        }
+        asked = {e.tool_call_id for e in log if isinstance(e, ev.CallAccepted) and e.tool == "asked"}
+        for event in log:
+            if isinstance(event, ev.CallStarted) and event.tool_call_id in asked:
+                assert (event.tool_call_id, event.arguments_digest) in allowed
+        for event in log:
+            if isinstance(event, ev.CallFinished) and event.executed == "no":
+                assert event.tool_call_id not in {call_id for _, call_id in self.ran}
+
+    @invariant()
+    def every_history_is_valid_for_every_provider(self) -> None:
+        state = self.session.state
+        for item in state.history.items:
+            if isinstance(item, TurnItem):
+                assert [c.tool_call_id for c in item.calls] == [r.tool_call_id for r in item.results]
+        prompt = PromptItem(offset=Offset(state.offset + 1), parts=ev.text_parts("next"))
+        following = History(items=[*state.history.items, prompt])
+        given: Any = (following, (), ModelSettings(model="m"))
+        check_chat(_plain(openai_chat.request(*given)))
+        check_responses(_plain(openai.request(*given)))
+        check_messages(_plain(anthropic.request(*given)))
+
+    @invariant()
+    def live_is_what_is_stored(self) -> None:
+        stored = {row.offset: envelope_of(row) for row in self.rows()}
+        assert all(stored.get(Offset(offset)) == envelope for offset, envelope in self.live.items())
+
+    def teardown(self) -> None:
+        self.do(self.session.close())
+        self.loop.close()
+
+
+def _plain(body: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(body))
+
+
+TestSessions = Sessions.TestCase
+TestSessions.settings = hypothesis_settings(examples(60), stateful_step_count=30, deadline=None)
