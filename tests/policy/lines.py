@@ -33,7 +33,7 @@ def rows() -> list[Row]:
     for line in (Path(__file__).parent / "shell_lines.txt").read_text(encoding="utf-8").split("\n"):
         if line.startswith("== "):
             group, _, given = line[3:].partition(": ")
-            rules, mode = _rules(given)
+            rules, mode = parse_rules(given.split(";;"))
         elif line.strip() and not line.startswith("#"):
             head, command, reason = line.split("  ::  ")
             verdict, case = head.split()
@@ -43,10 +43,11 @@ def rows() -> list[Row]:
     return found
 
 
-def _rules(given: str) -> tuple[Rules, str]:
+def parse_rules(given: list[str]) -> tuple[Rules, str]:
+    """Rules and mode from lines like `deny Bash(rm *)` and `mode plan`."""
     lists: dict[str, list[str]] = {"deny": [], "ask": [], "allow": []}
     mode = "default"
-    for each in given.split(";;"):
+    for each in given:
         kind, _, rule = each.strip().partition(" ")
         if kind == "mode":
             mode = rule

@@ -91,7 +91,7 @@ def _command(simple: Simple, on: Bench, folders: tuple[str, ...], links: dict[st
         return part("command", "allow", "mode bypass", simple.raw)
     if rule := _allowing(simple, on.allow):
         return part("command", "allow", f"allowed by rule {rule}", simple.raw, rule)
-    return part("unruled", "ask", f"no rule allows it, and mode {on.mode} asks before Bash", simple.raw)
+    return part("unruled", "ask", f"mode {on.mode} asks before Bash, and no rule allows it", simple.raw)
 
 
 def _allowing(simple: Simple, rules: tuple[Rule, ...]) -> Rule | None:
@@ -177,7 +177,7 @@ def _inside(redirect: Redirect, found: list[Part | None], on: Bench) -> Part:
         whole = whole or rule_named(tool, on.allow)
     if whole is not None:
         return part("path", "allow", f"allowed by rule {whole}", raw, whole)
-    return part("path", "ask", f"a redirection writes a file, and mode {on.mode} asks before Write", raw)
+    return part("unruled", "ask", f"a redirection writes a file, and mode {on.mode} asks before Write", raw)
 
 
 __all__ = ["judge_command", "shell_paths"]

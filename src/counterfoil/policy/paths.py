@@ -52,7 +52,7 @@ def is_secret(path: str) -> bool:
 
 
 def _names(path: str, folders: frozenset[str], files: frozenset[str], pairs: frozenset[tuple[str, str]]) -> bool:
-    if "." not in path and "keyrings" not in path.lower() and path.isascii():
+    if not ("." in path or "~" in path or "keyrings" in path.lower()) and path.isascii():
         return False
     parts = [_plain_name(part) for part in path.split("/")]
     if (parts and parts[-1] in files) or any(part in folders for part in parts):

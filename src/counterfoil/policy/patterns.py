@@ -26,7 +26,7 @@ def compile_pattern(specifier: str) -> str:
     """
     text = specifier.strip()
     if text.endswith(":*"):
-        text = text[:-2].rstrip() + " *"
+        text = text[:-2].rstrip() + " *" if text != ":*" else ""
     words = _words(text)
     if not words or words[0] == "":
         raise PatternFault("there is no command in it")
