@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from counterfoil.events import CallAccepted, CallFinished, Notice, TurnRejected, text_of
+from counterfoil.events import AssistantMessage, CallAccepted, CallFinished, Notice, TurnRejected, text_of
 from counterfoil.providers import make_provider
-from tests.support.aimock import MISSING, aimock
+from tests.support.aimock import MISSING, aimock, journal
 from tests.support.harness import CountingTool, Rig, call, turn
 from tests.support.model_server import ModelServer
 
@@ -28,6 +28,15 @@ SCRIPTS: dict[str, dict[str, Any]] = {
             {"text": "Added."},
         ]
     },
+    "cut": {
+        "turns": [
+            {"attempts": [turn(call("add", a=1), text="I will") | {"cut": True}, turn(call("add", a=1))]},
+            {"text": "Added."},
+        ]
+    },
+    "again": {"turns": [turn(call("add", id="call_0", a=n)) for n in (1, 2)] + [{"text": "Done."}]},
+    "think": {"turns": [turn(call("add", a=1), text="So.") | {"reasoning": "Let me think."}, {"text": "Added."}]},
+    "refuse": {"turns": [{"error": {"kind": "bad_request", "message": "no such thing", "permanent": True}}]},
 }
 
 
@@ -43,18 +52,55 @@ def _called(word: str, content: str, calls: list[dict[str, Any]], end: str) -> l
     ]
 
 
+def _call_0(turn: int) -> dict[str, Any]:
+    said = {"toolCalls": [{"id": "call_0", "name": "add", "arguments": {"a": turn + 1}}]}
+    return {
+        "match": {"userMessage": "again", "turnIndex": turn},
+        "response": said if turn < 2 else {"content": "Done."},
+    }
+
+
 LIMITED = {
     "match": {"userMessage": "retry", "sequenceIndex": 0},
     "response": {"error": {"message": "slow down", "type": "rate_limit_error"}, "status": 429, "retryAfter": 1},
+}
+CUT = {
+    "match": {"userMessage": "cut", "hasToolResult": False, "sequenceIndex": 0},
+    "response": {"toolCalls": _calls(1)},
+    "truncateAfterChunks": 2,
+    "chunkSize": 4,
+}
+REFUSED = {
+    "match": {"userMessage": "refuse"},
+    "response": {"error": {"message": "no such thing", "type": "invalid_request_error"}, "status": 400},
 }
 FIXTURES: dict[str, list[dict[str, Any]]] = {
     "text": [{"match": {"userMessage": "text"}, "response": {"content": "Hello there."}, "chunkSize": 4}],
     "one": _called("one", "I will add.", _calls(1), "Added."),
     "two": _called("two", "", _calls(1, 2), "Both added."),
     "retry": [LIMITED, *_called("retry", "", _calls(1), "Added.")],
+    "cut": [CUT, *_called("cut", "", _calls(1), "Added.")],
+    "again": [_call_0(turn) for turn in range(3)],
+    "think": _called("think", "So.", _calls(1), "Added."),
+    "refuse": [REFUSED],
 }
+FIXTURES["think"][0]["response"]["reasoning"] = "Let me think."
 
-Serve = Callable[[str], AbstractAsyncContextManager[str]]
+Serve = Callable[..., AbstractAsyncContextManager[str]]
+
+
+def check_journal(requests: list[dict[str, Any]]) -> None:
+    """As the mock server read our requests: the calls of each turn are answered right after it, by their own ids."""
+    assert requests
+    for request in requests:
+        owed: list[str] = []
+        for message in request["body"]["messages"]:
+            if message["role"] == "tool":
+                owed.remove(message["tool_call_id"])
+                continue
+            assert owed == [] or message["role"] == "assistant"
+            owed += [c["id"] for c in message.get("tool_calls") or []]
+        assert owed == []
 
 
 @pytest.fixture(
@@ -67,15 +113,17 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path) -> Serve:
     """Starts the server that plays one of the conversations; gives its base URL."""
 
     @asynccontextmanager
-    async def own(name: str) -> AsyncIterator[str]:
-        async with ModelServer(SCRIPTS[name]) as server:
+    async def own(name: str, key: str | None = None) -> AsyncIterator[str]:
+        async with ModelServer(SCRIPTS[name], require_key=key) as server:
             yield server.base_url
             assert server.refusals == []
 
     @asynccontextmanager
-    async def mock(name: str) -> AsyncIterator[str]:
-        async with aimock(FIXTURES[name], tmp_path) as url:
+    async def mock(name: str, key: str | None = None) -> AsyncIterator[str]:
+        async with aimock(FIXTURES[name], tmp_path, key=key or "") as url:
             yield f"{url}/v1"
+            if key is None:
+                check_journal(await journal(url))
 
     return own if request.param == "own" else mock
 
@@ -126,16 +174,67 @@ class TestConversation:
         assert rig.clock.slept == [1.0] and len(tool.runs) == 1
         assert [e.code for e in await rig.log(session.id) if isinstance(e, Notice)] == ["provider_retry"]
 
+    async def test_p10_a_stream_that_is_cut_is_asked_again_and_nothing_of_it_is_recorded(
+        self, serve: Serve, wire: str
+    ) -> None:
+        tool = CountingTool("add", parameters=ADDED)
+        async with serve("cut") as url:
+            rig = rig_at(url, wire, tool)
+            async with await rig.session() as session:
+                outcome = await session.prompt("cut")
+        assert (outcome.stop_reason, outcome.text) == ("end_turn", "Added."), outcome.error
+        log = await rig.log(session.id)
+        assert len(tool.runs) == len([e for e in log if isinstance(e, CallAccepted)]) == len(rig.clock.slept) == 1
+        assert [e.code for e in log if isinstance(e, Notice)] == ["provider_retry"]
 
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_wrong_key_ends_the_run_at_once_and_says_which_variable(wire: str) -> None:
-    async with ModelServer(SCRIPTS["text"], require_key="right") as server:
-        rig = rig_at(server.base_url, wire)
-        async with await rig.session() as session:
-            outcome = await session.prompt("text")
-    assert outcome.stop_reason == "provider_error" and outcome.error is not None
-    assert outcome.error.code == "auth" and outcome.error.permanent and "API_KEY" in outcome.error.hint
-    assert len(server.requests) == 1
+    async def test_p5_an_id_that_comes_again_in_a_later_turn_is_another_call(self, serve: Serve, wire: str) -> None:
+        tool = CountingTool("add", parameters=ADDED)
+        async with serve("again") as url:
+            rig = rig_at(url, wire, tool)
+            async with await rig.session() as session:
+                outcome = await session.prompt("again")
+        assert (outcome.stop_reason, outcome.text) == ("end_turn", "Done."), outcome.error
+        assert [arguments for _, arguments in tool.runs] == [{"a": 1}, {"a": 2}]
+        assert len({call_id for call_id, _ in tool.runs}) == 2
+
+    async def test_reasoning_is_shown_and_goes_back(self, serve: Serve, wire: str) -> None:
+        tool = CountingTool("add", parameters=ADDED)
+        async with serve("think") as url:
+            rig = rig_at(url, wire, tool)
+            async with await rig.session() as session:
+                outcome = await session.prompt("think")
+        assert (outcome.stop_reason, outcome.text) == ("end_turn", "Added."), outcome.error
+        first, last = (e for e in await rig.log(session.id) if isinstance(e, AssistantMessage))
+        assert (first.text, first.reasoning, last.reasoning) == ("So.", "Let me think.", "")
+
+    async def test_a_request_that_is_refused_ends_the_run_at_once(self, serve: Serve, wire: str) -> None:
+        async with serve("refuse") as url:
+            rig = rig_at(url, wire)
+            async with await rig.session() as session:
+                outcome = await session.prompt("refuse")
+        assert outcome.stop_reason == "provider_error" and outcome.error is not None
+        assert (outcome.error.code, outcome.error.permanent) == ("bad_request", True)
+        assert "no such thing" in outcome.error.message and rig.clock.slept == []
+
+    async def test_a_wrong_key_ends_the_run_at_once_and_says_which_variable(self, serve: Serve, wire: str) -> None:
+        async with serve("text", key="right") as url:
+            rig = rig_at(url, wire)
+            async with await rig.session() as session:
+                outcome = await session.prompt("text")
+        assert outcome.stop_reason == "provider_error" and outcome.error is not None
+        assert outcome.error.code == "auth" and outcome.error.permanent and "API_KEY" in outcome.error.hint
+        assert rig.clock.slept == []
+
+    async def test_two_prompts_and_a_restart_between_them_are_one_conversation(self, serve: Serve, wire: str) -> None:
+        tool = CountingTool("add", parameters=ADDED)
+        async with serve("one") as url:
+            rig = rig_at(url, wire, tool)
+            async with await rig.session() as session:
+                await session.prompt("one")
+            async with await rig.engine.open(session.id) as session:
+                assert (await session.prompt("one more")).stop_reason == "end_turn"
+        kinds = await rig.kinds(session.id)
+        assert kinds.count("run.finished") == 2 and "turn.rejected" not in kinds
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -145,30 +244,6 @@ async def test_a_server_that_is_not_there_is_tried_again_and_then_named(wire: st
         outcome = await session.prompt("text")
     assert outcome.error is not None and outcome.error.code == "unreachable"
     assert "127.0.0.1:9" in outcome.error.message and len(rig.clock.slept) == 5
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_p10_a_stream_that_is_cut_is_asked_again_and_nothing_of_it_is_recorded(wire: str) -> None:
-    tool = CountingTool("add", parameters=ADDED)
-    cut = turn(call("add", a=1), text="I will") | {"cut": True}
-    script = {"turns": [{"attempts": [cut, turn(call("add", a=1))]}, {"text": "Added."}]}
-    async with ModelServer(script) as server:
-        rig = rig_at(server.base_url, wire, tool)
-        async with await rig.session() as session:
-            assert (await session.prompt("go")).text == "Added."
-    assert len(tool.runs) == 1 and server.refusals == []
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_p5_ids_that_repeat_over_turns_are_replayed_with_their_own_turn(wire: str) -> None:
-    tool = CountingTool("add", parameters=ADDED)
-    script = {"turns": [turn(call("add", id="call_0", a=n)) for n in range(3)] + [{"text": "Done."}]}
-    async with ModelServer(script) as server:
-        rig = rig_at(server.base_url, wire, tool)
-        async with await rig.session() as session:
-            assert (await session.prompt("go")).text == "Done."
-    assert server.refusals == []
-    assert len({e.tool_call_id for e in await rig.log(session.id) if isinstance(e, CallAccepted)}) == 3
 
 
 @pytest.mark.parametrize("wire", WIRES)

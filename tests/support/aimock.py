@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,13 +22,16 @@ MISSING = (
 
 
 @asynccontextmanager
-async def aimock(fixtures: list[dict[str, Any]], folder: Path) -> AsyncIterator[str]:
-    """The mock server on these fixtures; gives its URL without a path."""
+async def aimock(fixtures: list[dict[str, Any]], folder: Path, *, key: str = "") -> AsyncIterator[str]:
+    """The mock server on these fixtures, open to all or to those who have the `key`; gives its URL without a path."""
     file = folder / "fixtures.json"
     file.write_text(json.dumps({"fixtures": fixtures}))
     command = [str(NODE), str(PROGRAM), "-p", "0", "-f", str(file), "--strict", "--validate-on-load"]
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *command,
+        env={**os.environ, **({"AIMOCK_API_KEYS": key} if key else {})},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
     )
     try:
         assert process.stdout is not None
@@ -43,3 +48,14 @@ async def aimock(fixtures: list[dict[str, Any]], folder: Path) -> AsyncIterator[
     finally:
         process.kill()
         await process.wait()
+
+
+async def journal(url: str) -> list[dict[str, Any]]:
+    """Every request that the mock server at `url` got, oldest first, with what it answered."""
+
+    def read() -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{url}/__aimock/journal", timeout=10) as answer:
+            entries: list[dict[str, Any]] = json.load(answer)
+            return entries
+
+    return await asyncio.to_thread(read)
