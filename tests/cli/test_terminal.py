@@ -14,7 +14,7 @@ def test_a_question_shows_exactly_what_would_run_and_yes_runs_it(cli: Cli) -> No
     command = "echo one\necho '\x1b[2K\x1b]0;x\x07' > made"
     person = Person("run", "x", "--script", cli.script({"text": "I will.", "calls": [bash(command)]}, SAY))
     question = person.sees("[y] allow  [n] deny  [e] deny with a note  > ")
-    assert "Bash needs your approval: mode default asks before Bash" in question
+    assert "Bash needs your approval: " in question
     assert "command: echo one" in question
     assert "echo '␛[2K␛]0;x␇' > made" in question
     assert not (cli.workspace / "made").exists()

@@ -40,7 +40,7 @@ class Improviser:
         if not request.tools:
             yield ModelTurn(text="A summary.")
             return
-        step = self.plan.pop(0) if self.plan else "text"
+        step: Any = self.plan.pop(0) if self.plan else "text"
         yield TextChunk(text="So: ")
         if step == "error":
             raise ProviderError("overloaded", "too many requests", permanent=False, retry_after=0.0)

@@ -52,7 +52,7 @@ class Publisher:
         self._transient_since = 0
         self._seq = state.run.last_seq + SEQ_GAP if state.run is not None else 0
         self.state = state
-        self.streaming = ""
+        self._streaming: list[str] = []
 
     async def publish(self, *items: Event | Entry) -> None:
         """Append `items` as one batch, durably, then fold and send them. Raises `StoreError`; then none happened.
@@ -79,11 +79,16 @@ class Publisher:
     def transient(self, event: Event) -> None:
         """Send an event that isn't logged to whoever watches."""
         if isinstance(event, MessageDelta):
-            self.streaming += event.text
+            self._streaming.append(event.text)
         if not self._hub.watched or self._transient_since >= SEQ_GAP - 1:
             return
         self._transient_since += 1
         self._hub.send(self._envelope(event, self._next_seq(), self._clock.now()))
+
+    @property
+    def streaming(self) -> str:
+        """The text so far of the message that streams."""
+        return "".join(self._streaming)
 
     def catch_up(self, watch: Watch, event: Event) -> None:
         """Tell one new watcher what it missed of a transient stream."""
@@ -152,7 +157,7 @@ class Publisher:
 
     def _note_streaming(self, event: Event) -> None:
         if isinstance(event, TurnStarted | AssistantMessage | RunFinished):
-            self.streaming = ""
+            self._streaming.clear()
 
     def _summary_after(self, entries: Sequence[Entry]) -> SessionSummary | None:
         """The new list entry, where these events change it."""

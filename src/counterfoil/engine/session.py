@@ -64,8 +64,8 @@ class Session:
         """Everything that is published from now on; first, the text of a message that streams already."""
         watch = Watch(self._hub)
         run = self.state.run
-        if self._ctx.publisher.streaming and run is not None:
-            self._ctx.publisher.catch_up(watch, MessageDelta(turn=run.turn, text=self._ctx.publisher.streaming))
+        if (text := self._ctx.publisher.streaming) and run is not None:
+            self._ctx.publisher.catch_up(watch, MessageDelta(turn=run.turn, text=text))
         self._hub.add(watch)
         return watch
 
