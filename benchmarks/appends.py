@@ -15,7 +15,6 @@ import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,11 +22,13 @@ import msgspec
 from counterfoil.events import AssistantReplay, CallAccepted, CallFinished, CallReplay, CallStarted, Entry, TextPart
 from counterfoil.events import AssistantMessage
 from counterfoil.events.codec import encode_event, encode_private, kind_of
-from counterfoil.identity import START, RandomIds, arguments_digest
+from counterfoil.identity import START, Offset, RandomIds, arguments_digest
 from counterfoil.ports import Holder, SessionSummary, Stamped
 from counterfoil.stores import open_store
 
 ids = RandomIds()
+STRETCH = 20
+"""Appends of one, then of the other."""
 ORIGIN = "openai_chat@api.example.com"
 WORDS = "The test fails because the fixture is made twice; I shall look at where it is built and who else uses it. "
 
@@ -54,50 +55,75 @@ def entries(turns: int) -> list[Entry]:
     return made
 
 
-def batches(made: list[Entry], size: int) -> Iterator[list[Entry]]:
-    for start in range(0, len(made), size):
-        yield made[start : start + size]
+class Raw:
+    """The plainest writer."""
 
-
-def raw(folder: Path, made: list[Entry], size: int) -> float:
-    """Seconds that the plainest writer takes."""
-    run, now = ids.run(), time.time_ns() // 1000
-    rows = [(kind_of(e.event), run, now, encode_event(e.event), encode_private(e.private)) for e in made]
-    db = sqlite3.connect(folder / "raw.db", isolation_level=None)
-    db.execute("pragma journal_mode=wal")
-    db.execute("pragma synchronous=full")
-    db.execute("create table events(place integer primary key, kind text, run text, at integer, public blob, private)")
-    began = time.perf_counter()
-    for start in range(0, len(rows), size):
-        db.execute("begin immediate")
-        db.executemany(
-            "insert into events(kind, run, at, public, private) values(?,?,?,?,?)", rows[start : start + size]
+    def __init__(self, folder: Path, made: list[Entry]) -> None:
+        run, now = ids.run(), time.time_ns() // 1000
+        self.rows = [(kind_of(e.event), run, now, encode_event(e.event), encode_private(e.private)) for e in made]
+        self.db = sqlite3.connect(folder / "raw.db", isolation_level=None)
+        self.db.execute("pragma journal_mode=wal")
+        self.db.execute("pragma synchronous=full")
+        self.db.execute(
+            "create table events(place integer primary key, kind text, run text, at integer, public blob, private blob)"
         )
-        db.execute("commit")
-    took = time.perf_counter() - began
-    db.close()
-    return took
+
+    def write(self, first: int, last: int, size: int) -> float:
+        """Seconds that the appends of these rows take."""
+        began = time.perf_counter()
+        for start in range(first, last, size):
+            self.db.execute("begin immediate")
+            self.db.executemany(
+                "insert into events(kind, run, at, public, private) values(?,?,?,?,?)", self.rows[start : start + size]
+            )
+            self.db.execute("commit")
+        return time.perf_counter() - began
 
 
-async def ours(folder: Path, made: list[Entry], size: int) -> tuple[float, float]:
-    """Seconds that the store takes; and its bytes on disk by the bytes of the events."""
-    store = open_store(folder)
-    session, run, now = ids.session(), ids.run(), time.time_ns() // 1000
-    lease = await store.acquire(session, Holder(pid=os.getpid(), host="here"))
-    summary = SessionSummary(session_id=session, owner="local:me", workspace="/work", created_at=now)
-    end, seq = START, 0
-    began = time.perf_counter()
-    for batch in batches(made, size):
-        stamped = [Stamped(entry=e, run_id=run, seq=seq + n, recorded_at=now) for n, e in enumerate(batch)]
-        stored = await store.append(lease, end, stamped, summary if not end else None)
-        end, seq = stored[-1].offset, seq + len(batch)
-    took = time.perf_counter() - began
-    await store.save_snapshot(lease, end, os.urandom(20_000))
-    await store.release(lease)
-    await store.close()
-    size_of_events = sum(len(encode_event(e.event)) + len(encode_private(e.private) or b"") for e in made)
-    on_disk = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return took, on_disk / size_of_events
+class Ours:
+    """The store, as the engine uses it."""
+
+    def __init__(self, folder: Path, made: list[Entry]) -> None:
+        self.folder, self.made = folder, made
+        self.store = open_store(folder)
+        self.session, self.run, self.now = ids.session(), ids.run(), time.time_ns() // 1000
+
+    async def begin(self) -> None:
+        self.lease = await self.store.acquire(self.session, Holder(pid=os.getpid(), host="here"))
+        summary = SessionSummary(session_id=self.session, owner="local:me", workspace="/work", created_at=self.now)
+        await self.store.append(self.lease, START, [], summary)
+
+    async def write(self, first: int, last: int, size: int) -> float:
+        """Seconds that the appends of these entries take."""
+        began = time.perf_counter()
+        for start in range(first, last, size):
+            batch = [
+                Stamped(entry=entry, run_id=self.run, seq=start + n, recorded_at=self.now)
+                for n, entry in enumerate(self.made[start : start + size])
+            ]
+            await self.store.append(self.lease, Offset(start), batch)
+        return time.perf_counter() - began
+
+    async def end(self) -> float:
+        """Bytes on disk by bytes of events, closed, with one snapshot."""
+        await self.store.save_snapshot(self.lease, Offset(len(self.made)), os.urandom(20_000))
+        await self.store.release(self.lease)
+        await self.store.close()
+        size_of_events = sum(len(encode_event(e.event)) + len(encode_private(e.private) or b"") for e in self.made)
+        return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file()) / size_of_events
+
+
+async def one_round(folder: Path, made: list[Entry], size: int) -> tuple[float, float, float]:
+    """Seconds of both, written by turns so that a busy disk is busy for both; and the store's share of bytes."""
+    raw, ours = Raw(folder, made), Ours(folder / "store", made)
+    await ours.begin()
+    plain = took = 0.0
+    for first in range(0, len(made), STRETCH * size):
+        last = min(first + STRETCH * size, len(made))
+        plain += raw.write(first, last, size)
+        took += await ours.write(first, last, size)
+    raw.db.close()
+    return plain, took, await ours.end()
 
 
 def main() -> None:
@@ -113,9 +139,7 @@ def main() -> None:
         figures = []
         for _ in range(args.rounds):
             with tempfile.TemporaryDirectory(dir=args.dir) as folder:
-                plain = raw(Path(folder), made, size)
-                (Path(folder) / "store").mkdir()
-                took, disk = asyncio.run(ours(Path(folder) / "store", made, size))
+                plain, took, disk = asyncio.run(one_round(Path(folder), made, size))
             figures.append((args.appends / plain, args.appends / took, plain / took, disk))
         one, two, ratio, disk = (statistics.median(column) for column in zip(*figures, strict=True))
         print(f"{size:>5}  {one:>15.0f}  {two:>16.0f}  {ratio:>5.2f}  {disk:>11.2f}")
