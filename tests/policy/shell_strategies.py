@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 from hypothesis import strategies as st
 
 WORDS = st.sampled_from(["a", "b.txt", "-x", "--all", "src/x", "'q u'", '"d q"', "$V", '"$V"', "1", "x=y", "*.py", "~"])
@@ -101,3 +104,34 @@ def disturbed(draw: st.DrawFn, name: str) -> str:
         at = draw(st.integers(0, len(line)))
         line = line[:at] + draw(FRAGMENTS) + line[at + draw(st.integers(0, 2)) :]
     return line
+
+
+NESTS = [
+    '"{}"', "'{}'", "$'{}'", "`{}`", "$({})", "$( {} )", "$(({}))", "$[{}]", "<({})", ">({})", "({})", "{{ {}; }}",
+    "a{}b", "${{x:-{}}}", "${{x:={}}}", "${{x+{}}}", "${{x//{}/y}}", "${{x/y/{}}}", "${{x#{}}}", "${{x%%{}}}",
+    "${{x:{}}}", "${{x[{}]}}", "x={}", "x[{}]=1", "x=({})", "[[ {} ]]", "[[ a == {} ]]", "[[ a =~ {} ]]", "(({}))",
+    "echo {}", "echo a{}", "case {} in a) ;; esac", "case a in {}) ;; esac", "case a in a) {};; esac",
+    "cat <<E\n{}\nE\n", "cat <<'E'\n{}\nE\n", "cat <<-E\n\t{}\n\tE\n", "cat <<< {}", "\\{}", "# {}\n", "{} # {}",
+    "eval {}", "for i in {}; do :; done", "if {}; then :; fi", "f() {{ {}; }}; f", "{}\n", "\n{}", "! {}", "time {}",
+    "export x={}", "declare -a x=({})", "echo > {}", "{} > o", "x={} zap", "printf -v {} a", "test -v {}",
+    "echo ${{#{}}}", "echo {{a,{}}}", "let {}", '$"{}"', "x=a; {}", "{}; {}", "{} | {}", "until {}; do break; done",
+    "sh -c {}", "env {}", "${{!{}}}", "${{x@{}}}", "trap {} EXIT", "alias y={}", "select i in {}",
+]  # fmt: skip
+
+
+@st.composite
+def nested(draw: st.DrawFn, name: str) -> str:
+    """A program's name inside contexts of every kind, whether or not they go together."""
+    line = draw(st.sampled_from([name, f"{name} x", f"$({name})", f"`{name}`"]))
+    for _ in range(draw(st.integers(1, 4))):
+        line = draw(st.sampled_from(NESTS)).format(line, line)
+    return draw(st.sampled_from(["", "", "", "echo ", "true; ", "x=a "])) + line
+
+
+def pairs(name: str) -> Iterator[str]:
+    """Every context inside of every other, in no random order."""
+    for base in (name, f"$({name})", f"`{name}`", f"{name} x"):
+        for inner, outer in itertools.product(["{}", *NESTS], repeat=2):
+            line = inner.format(base, base)
+            line = outer.format(line, line)
+            yield from (line, f"echo {line}", f"true; {line}")

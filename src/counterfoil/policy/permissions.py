@@ -36,6 +36,12 @@ class Decision(Value, frozen=True, kw_only=True):
     parts: tuple[Part, ...] = ()
 
     @property
+    def firm(self) -> bool:
+        """Is it asked by a rule, or over a path that is always asked about? Then a hook can't answer it."""
+        asked = [p for p in self.parts if p.verdict == "ask"]
+        return self.rule is not None or any(p.rule is not None or p.kind == "path" for p in asked)
+
+    @property
     def only_substitution(self) -> bool:
         """Is it asked for nothing but a substitution, all of whose commands are allowed?"""
         asked = [p for p in self.parts if p.verdict != "allow"]

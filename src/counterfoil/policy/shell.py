@@ -7,6 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from counterfoil.policy.patterns import UNKNOWN
+from counterfoil.policy.shell_crude import crude_commands
 from counterfoil.policy.shell_danger import danger, variable_danger
 from counterfoil.policy.shell_readers import is_reader
 from counterfoil.policy.shell_tree import MAX_TEXT, reduce_line
@@ -43,6 +44,8 @@ def _analyse(command: str, depth: int) -> Line:
         flags.append(Flag(kind="opaque", why=f"a character that can't be seen ({odd})", text=shown))
     line = reduce_line(command)
     commands, assignments = list(line.commands), list(line.assignments)
+    if any(flag.kind == "opaque" for flag in (*flags, *line.flags)):
+        commands += crude_commands(command)
     redirects = list(line.redirects)
     flags += line.flags
     at = 0
@@ -65,8 +68,6 @@ def _analyse(command: str, depth: int) -> Line:
                 at += len(line.commands)
             commands[at + 1 : at + 1] = nested
         at += 1
-    if "\\\n" in command and any("next line" in flag.why for flag in flags):
-        commands += _analyse(command.replace("\\\n", ""), depth + 1).commands
     return Line(
         commands=tuple(commands), assignments=tuple(assignments), redirects=tuple(redirects), flags=tuple(flags)
     )

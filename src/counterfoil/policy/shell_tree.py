@@ -67,6 +67,11 @@ _STATEMENTS = _CONTAINERS | names(
     "variable_assignments for_statement c_style_for_statement case_statement function_definition"
 )
 _LISTS_OF_WORDS = frozenset({"command", "declaration_command", "unset_command"})
+_ON_ONE_LINE = _LISTS_OF_WORDS | {"file_redirect", "herestring_redirect", "redirected_statement"}
+_READ_AS_WORDS = names(
+    "expansion simple_expansion command_substitution process_substitution arithmetic_expansion word regex "
+    "extglob_pattern string"
+)
 _MAY_TOUCH = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
 
 
@@ -168,6 +173,8 @@ class _Reduction:
                 self.note("opaque", "text that the shell grammar leaves out", node)
             elif gap and gap.startswith(b"\\") and gap.endswith(b"\n") and end > node.start_byte:
                 self.note("opaque", "a word that goes on in the next line", node)
+            elif b"\n" in gap.replace(b"\\\n", b"") and node.type in _ON_ONE_LINE:
+                self.note("opaque", "a line end inside of a command", node)
             end, before = child.end_byte, child.type
 
     def _container(self, node: Node) -> None:
@@ -223,6 +230,8 @@ class _Reduction:
             elif child.type in ("herestring_redirect", "heredoc_redirect", "subshell"):
                 self._nested.append(child)
             else:
+                if child.type in ("regex", "extglob_pattern"):
+                    self.note("opaque", "a pattern at the place of a word", child)
                 words.append(self._words.read(child))
         if late and not words:
             self.note("opaque", "a redirection before the command", node)
@@ -264,13 +273,11 @@ class _Reduction:
         self._only_inside(node)
 
     def _only_inside(self, node: Node) -> None:
-        stack = list(node.children)
+        """Words that are data: only what they run while they are read counts."""
+        stack = [node]
         while stack:
             child = stack.pop()
-            if (
-                child.type in ("expansion", "simple_expansion", "command_substitution", "process_substitution")
-                or child.type == "arithmetic_expansion"
-            ):
+            if child.type in _READ_AS_WORDS:
                 self._words.read(child)
             else:
                 stack.extend(child.children)
@@ -354,8 +361,6 @@ class _Reduction:
         for at, child in enumerate(node.children):
             if node.field_name_for_child(at) == "value":
                 self._only_inside(child)
-                if child.type in ("expansion", "simple_expansion", "command_substitution", "arithmetic_expansion"):
-                    self._words.read(child)
             else:
                 self._nested.append(child)
 
@@ -372,8 +377,6 @@ class _Reduction:
                 self._nested.append(child)
             else:
                 self._only_inside(child)
-                if child.type in ("expansion", "command_substitution"):
-                    self._words.read(child)
 
     def _comment(self, node: Node) -> None:
         """A comment hides text: only where the shell, too, sees one."""

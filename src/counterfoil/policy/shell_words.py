@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 QUOTED = "\x00"
 """In a mask: a character that was quoted, or isn't known."""
 _GLOB = re.compile(r"[*?\[]")
+_HIDDEN = re.compile(r"`|\$[({]|[<>]\(")
+"""Where a substitution begins: never inside of what the grammar takes for plain text."""
+_BREAK = re.compile(r"[\s;|&<>()]")
+"""What would end an unquoted word."""
+_TOKENS_INSIDE = frozenset({"${", "$((", "$(", "`", "<(", ">(", "raw_string", "$["})
 _PLAIN_OPERATORS = frozenset({":-", "-", ":+", "+", "%", "%%", "#", "##"})
 _ANSI = re.compile(
     r"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<u>[0-9a-fA-F]{1,4})|U(?P<U>[0-9a-fA-F]{1,8})|(?P<c>.))",
@@ -35,10 +40,10 @@ class Words:
         self._note = note
         self._nested = nested
         self._readers: dict[str, Callable[[Node], Piece]] = {
-            "word": _unquoted,
+            "word": self._word,
             "number": self._number,
             "string": self._string,
-            "translated_string": self._joined,
+            "translated_string": lambda node: self._string(node.children[-1]),
             "raw_string": lambda node: _quoted(text_of(node)[1:-1]),
             "ansi_c_string": self._ansi,
             "concatenation": self._joined,
@@ -51,8 +56,8 @@ class Words:
             "brace_expression": self._brace,
             "variable_name": _unquoted,
             "test_operator": _unquoted,
-            "extglob_pattern": _unquoted,
-            "regex": _unquoted,
+            "extglob_pattern": self._word,
+            "regex": self._word,
         }
 
     def read(self, node: Node) -> Word:
@@ -82,6 +87,12 @@ class Words:
         self._nested.append(node)
         return UNKNOWN, UNKNOWN
 
+    def _word(self, node: Node) -> Piece:
+        text, mask = _unquoted(node)
+        if _HIDDEN.search(mask) or "\n" in mask or (node.type == "word" and _BREAK.search(mask)):
+            self._note("opaque", "text that the shell may run", node)
+        return text, mask
+
     def _number(self, node: Node) -> Piece:
         return _unquoted(node) if node.child_count == 0 else self._joined(node)
 
@@ -102,11 +113,17 @@ class Words:
         for child in node.children[1:-1]:
             if child.type == "string_content":
                 continue
-            parts.append(_in_quotes(source[at : child.start_byte - start]))
+            parts.append(self._between(source[at : child.start_byte - start], node))
             parts.append(self.piece(child)[0] if child.is_named else text_of(child))
             at = child.end_byte - start
-        parts.append(_in_quotes(source[at : len(source) - 1]))
+        parts.append(self._between(source[at : len(source) - 1], node))
         return _quoted("".join(parts))
+
+    def _between(self, source: bytes, node: Node) -> str:
+        text = source.decode("utf-8", "replace")
+        if _HIDDEN.search(re.sub(r"\\.", "", text, flags=re.DOTALL)):
+            self._note("opaque", "text that the shell may run", node)
+        return re.sub(r"\\([$`\"\\\n])", _kept, text)
 
     def _ansi(self, node: Node) -> Piece:
         body = text_of(node)[2:-1]
@@ -158,6 +175,8 @@ class Words:
             if child.type in ("command_substitution", "process_substitution"):
                 self._note("substitution", "command substitution", child)
                 self._nested.append(child)
+            elif child.child_count == 0 and child.type not in _TOKENS_INSIDE and _HIDDEN.search(text_of(child)):
+                self._note("opaque", "text that the shell may run", child)
             else:
                 stack.extend(child.children)
 
@@ -190,10 +209,6 @@ def _unquoted(node: Node) -> Piece:
             text.append(after)
             mask.append(QUOTED)
     return "".join(text), "".join(mask)
-
-
-def _in_quotes(source: bytes) -> str:
-    return re.sub(r"\\([$`\"\\\n])", _kept, source.decode("utf-8", "replace"))
 
 
 def _kept(found: re.Match[str]) -> str:

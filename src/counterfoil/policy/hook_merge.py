@@ -1,0 +1,264 @@
+"""What the answers of all hooks of one firing come to: one verdict, one set of arguments, a record for each outcome.
+
+Pure. Answers stand in configuration order, and are applied in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from counterfoil.events import HookRecord, Outcome, Severity
+from counterfoil.events.codec import clean_text
+from counterfoil.identity import (
+    Digest,
+    HookID,
+    IdSource,
+    Revision,
+    SessionID,
+    ToolCallID,
+    arguments_digest,
+    bytes_digest,
+)
+from counterfoil.ports import HookAnswer, HookPhase
+
+MESSAGE_CHARACTERS = 2_000
+DIFF_CHARACTERS = 4_000
+CONTEXT_CHARACTERS = 30_000
+
+BLOCKING: frozenset[str] = frozenset(
+    {"UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolBatch", "PreCompact", "Stop", "SubagentStop"}
+)
+"""Phases in which a hook can block; only there does a failing hook with `on_failure: block` block."""
+
+_AFTER_THE_FACT = frozenset({"PostToolUse", "PostToolUseFailure"})
+HookVerdict = Literal["block", "defer", "ask", "allow"]
+
+
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """The sum of one firing. `records` have no revision yet: the publisher numbers them.
+
+    `arguments`, with the record that changed them last: set where something changed and nothing blocked.
+    `output` replaces a result. `stop` ends the run. `request` answers a permission request.
+    """
+
+    records: tuple[HookRecord, ...] = ()
+    verdict: HookVerdict | None = None
+    reason: str = ""
+    arguments: dict[str, Any] | None = None
+    changed_by: HookID | None = None
+    contexts: tuple[str, ...] = ()
+    output: str | None = None
+    output_record: HookID | None = None
+    stop: str | None = None
+    request: Literal["allow", "deny"] | None = None
+    request_reason: str = ""
+    retry: bool = False
+
+
+NOTHING = Merged()
+"""No hook matched, or all were silent."""
+
+_RANK: dict[str | None, int] = {None: 0, "allow": 1, "ask": 2, "defer": 3, "block": 4}
+
+
+def merge(
+    phase: HookPhase,
+    answers: Sequence[HookAnswer],
+    *,
+    session: SessionID,
+    ids: IdSource,
+    tool_call_id: ToolCallID | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    result_digest: Digest | None = None,
+) -> Merged:
+    """Any block or deny wins, else defer, else ask, else allow; changes apply one after the other."""
+    sum_of = _Sum(phase, session, ids, tool_call_id, dict(arguments) if arguments is not None else None, result_digest)
+    for answer in answers:
+        sum_of.add(answer)
+    return sum_of.merged()
+
+
+class _Sum:
+    """The answers added up so far."""
+
+    def __init__(
+        self,
+        phase: HookPhase,
+        session: SessionID,
+        ids: IdSource,
+        tool_call_id: ToolCallID | None,
+        arguments: dict[str, Any] | None,
+        result_digest: Digest | None,
+    ) -> None:
+        self.phase, self.session, self.ids, self.tool_call_id = phase, session, ids, tool_call_id
+        self.arguments, self.result_digest = arguments, result_digest
+        self.records: list[HookRecord] = []
+        self.contexts: list[str] = []
+        self.values: dict[str, Any] = {}
+        self.verdict: HookVerdict | None = None
+        self.reason = ""
+        self.changed_by: HookID | None = None
+
+    def add(self, answer: HookAnswer) -> None:
+        """One more answer."""
+        for warning in answer.warnings:
+            self._record(answer, "notice", "warning", warning)
+        if answer.failure is not None:
+            self._failed(answer, answer.failure)
+            return
+        if not answer.proceed:
+            reason = answer.stop_reason or "the hook stopped the run"
+            self._record(answer, "stopped", "blocking", reason)
+            self.values["stop"] = reason
+        self._decide(answer)
+        self._change(answer)
+        if answer.additional_context:
+            self.contexts.append(clean_text(answer.additional_context)[:CONTEXT_CHARACTERS])
+            self._record(answer, "added_context", "notable", answer.additional_context)
+        if answer.system_message:
+            self._record(answer, "notice", "notable", answer.system_message)
+        if answer.retry:
+            self.values["retry"] = True
+
+    def merged(self) -> Merged:
+        """The sum."""
+        changed = self.changed_by is not None and self.verdict != "block"
+        return Merged(
+            records=tuple(self.records),
+            verdict=self.verdict,
+            reason=self.reason,
+            arguments=self.arguments if changed else None,
+            changed_by=self.changed_by if changed else None,
+            contexts=tuple(self.contexts),
+            **self.values,
+        )
+
+    def _failed(self, answer: HookAnswer, failure: str) -> None:
+        blocks = answer.on_failure == "block" and self.phase in BLOCKING
+        self._record(answer, "failed", "blocking" if blocks else "warning", failure)
+        if blocks:
+            reason = f"hook {answer.definition.name} failed: {failure}"
+            self._record(answer, "blocked", "blocking", reason)
+            self._raise("block", reason)
+
+    def _decide(self, answer: HookAnswer) -> None:
+        if answer.blocked:
+            reason = answer.reason or "no reason given"
+            if self.phase in _AFTER_THE_FACT:
+                self.contexts.append(clean_text(reason)[:CONTEXT_CHARACTERS])
+                self._record(answer, "added_context", "warning", reason)
+            elif self.phase == "PostToolBatch":
+                self._record(answer, "stopped", "blocking", reason)
+                self.values["stop"] = reason
+            elif self.phase in BLOCKING:
+                self._record(answer, "blocked", "blocking", reason)
+                self._raise("block", reason)
+            else:
+                self._record(answer, "notice", "warning", reason)
+        said = answer.permission_reason or f"hook {answer.definition.name}"
+        if answer.permission == "deny":
+            self._record(answer, "denied", "blocking", said)
+            self._raise("block", said)
+        elif answer.permission in ("ask", "defer"):
+            self._record(answer, "asked", "notable", f"deferred: {said}" if answer.permission == "defer" else said)
+            self._raise(answer.permission, said)
+        elif answer.permission == "allow":
+            self._record(answer, "allowed", "benign", said)
+            self._raise("allow", said)
+        self._answer_request(answer)
+
+    def _answer_request(self, answer: HookAnswer) -> None:
+        if answer.request is None:
+            return
+        said = answer.request_message or f"hook {answer.definition.name}"
+        denies = answer.request == "deny"
+        self._record(answer, "denied" if denies else "allowed", "blocking" if denies else "benign", said)
+        if denies or self.values.get("request") is None:
+            self.values["request"] = answer.request
+            self.values["request_reason"] = said
+        if denies and answer.interrupt:
+            self.values["stop"] = said
+            self._record(answer, "stopped", "blocking", said)
+
+    def _change(self, answer: HookAnswer) -> None:
+        if answer.updated_input is not None and self.arguments is not None:
+            before, after = self.arguments, answer.updated_input
+            if before != after:
+                again = self.changed_by is not None
+                text = "changed arguments that another hook had changed" if again else "changed the arguments"
+                self.changed_by = self._record(
+                    answer,
+                    "changed_input",
+                    "warning" if again else "notable",
+                    text,
+                    before=arguments_digest(before),
+                    after=arguments_digest(after),
+                    diff=diff_of(before, after),
+                )
+                self.arguments = after
+        if answer.updated_output is not None:
+            self.values["output"] = clean_text(answer.updated_output)
+            after_digest = bytes_digest("counterfoil/result/v1", self.values["output"].encode())
+            self.values["output_record"] = self._record(
+                answer,
+                "changed_output",
+                "notable",
+                "replaced the result",
+                before=self.result_digest,
+                after=after_digest,
+            )
+
+    def _raise(self, verdict: HookVerdict, reason: str) -> None:
+        if _RANK[verdict] > _RANK[self.verdict]:
+            self.verdict, self.reason = verdict, clean_text(reason)[:MESSAGE_CHARACTERS]
+
+    def _record(
+        self,
+        answer: HookAnswer,
+        outcome: Outcome,
+        severity: Severity,
+        message: str,
+        *,
+        before: Digest | None = None,
+        after: Digest | None = None,
+        diff: str = "",
+    ) -> HookID:
+        hook_id = self.ids.hook()
+        self.records.append(
+            HookRecord(
+                hook_id=hook_id,
+                revision=Revision(0),
+                phase=self.phase,
+                origin_session_id=self.session,
+                tool_call_id=self.tool_call_id,
+                definition=answer.definition,
+                outcome=outcome,
+                severity=severity,
+                message=clean_text(message)[:MESSAGE_CHARACTERS],
+                before=before,
+                after=after,
+                diff=diff,
+                duration_ms=answer.duration_ms,
+                exit_code=answer.exit_code,
+                started_at=answer.started_at,
+            )
+        )
+        return hook_id
+
+
+def diff_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """A bounded unified diff of two argument objects, as indented JSON."""
+    old, new = (
+        json.dumps(v, indent=1, sort_keys=True, ensure_ascii=False)[:200_000].splitlines() for v in (before, after)
+    )
+    lines = difflib.unified_diff(old, new, "before", "after", lineterm="", n=1)
+    text = clean_text("\n".join(lines))
+    return text if len(text) <= DIFF_CHARACTERS else text[:DIFF_CHARACTERS] + "\n…"
+
+
+__all__ = ["BLOCKING", "NOTHING", "HookVerdict", "Merged", "diff_of", "merge"]
