@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from counterfoil.events import Part, TextPart
 
 MODEL_CHARACTERS = 30_000
@@ -48,10 +50,25 @@ def for_model(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 
 
 def for_log(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """`parts` with each text bounded to `LOG_BYTES` of UTF-8, cut between characters."""
-    if all(not isinstance(p, TextPart) or len(p.text) * 4 <= LOG_BYTES for p in parts):
+    """`parts` as the log keeps them: no control characters, each text within `LOG_BYTES` of UTF-8."""
+    if all(not isinstance(p, TextPart) or _fits(p.text) for p in parts):
         return parts
-    return tuple(_cut_bytes(p) if isinstance(p, TextPart) else p for p in parts)
+    return tuple(_cut_bytes(_shown(p)) if isinstance(p, TextPart) else p for p in parts)
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
+_SYMBOLS = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
+_SYMBOLS |= {code: 0xFFFD for code in range(0x80, 0xA0) if code != 0x85} | {0x7F: 0x2421}
+
+
+def _fits(text: str) -> bool:
+    return len(text) * 4 <= LOG_BYTES and _CONTROLS.search(text) is None
+
+
+def _shown(part: TextPart) -> TextPart:
+    """What terminals obey and some APIs and stores refuse stands as a symbol: `␀`, `␛`. Tools may have done more."""
+    text = part.text.replace("\r\n", "\n").translate(_SYMBOLS)
+    return TextPart(text=text, truncated_bytes=part.truncated_bytes)
 
 
 def _cut_bytes(part: TextPart) -> TextPart:
