@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from counterfoil.policy.permissions import Rules
 from counterfoil.policy.shell import analyse, surely_read_only
 from tests.policy.lines import bash
-from tests.policy.shell_strategies import PLAIN, SOUP, composed
+from tests.policy.shell_strategies import PLAIN, SOUP, composed, disturbed, nested, pairs
 
 SOAK = 20 if os.environ.get("COUNTERFOIL_SOAK") else 1
 DENY = Rules(deny=("Bash(zap *)",), allow=("Bash(*)",))
