@@ -3,43 +3,72 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NoReturn
 
 from counterfoil import errors
 from counterfoil.engine.context import Context, Parked
+from counterfoil.engine.hooking import notify
 from counterfoil.errors import AskIsSettled, AskNotFound, UsageError
-from counterfoil.events import Ask, AskOpened, AskSettled, AskWithdrawn, Principal, Receipt, Scope, Verdict
+from counterfoil.events import (
+    Ask,
+    AskOpened,
+    AskSettled,
+    AskWithdrawn,
+    GrantChanged,
+    Principal,
+    Receipt,
+    Scope,
+    Verdict,
+)
 from counterfoil.identity import AskID
 from counterfoil.state import OpenCall
 
 
-async def put(ctx: Context, call: OpenCall, reason: str) -> Receipt:
+async def put(ctx: Context, call: OpenCall, reason: str, rule: str | None = None) -> Receipt:
     """Ask a person about `call`, or go on waiting where it was asked before a restart. Returns the receipt.
+
+    `rule` is the narrowest rule that an answer with a wider scope would learn.
 
     Raises `Parked` when the drive is to be left meanwhile.
     """
     ask_id = call.ask_id if call.ask_id in ctx.state.asks else None
     if ask_id is None:
-        ask_id = ctx.parts.ids.ask()
-        ask = Ask(
-            ask_id=ask_id,
-            origin_session_id=ctx.state.meta.session_id,
-            tool_call_id=call.tool_call_id,
-            tool=call.tool,
-            arguments=call.arguments,
-            arguments_digest=call.arguments_digest,
-            reason=reason,
-        )
+        ask = _ask(ctx, call, reason, rule)
+        ask_id = ask.ask_id
         waiter = _waiter(ctx, ask_id)
         await ctx.publish(AskOpened(ask=ask))
     else:
         waiter = _waiter(ctx, ask_id)
+    notice = asyncio.ensure_future(notify(ctx, f"{call.tool} needs your approval: {reason}"))
     try:
         receipt = await waiter
     finally:
         ctx.waiters.pop(ask_id, None)
+        notice.cancel()
+        await asyncio.gather(notice, return_exceptions=True)
     if receipt is None:
         raise Parked
     return receipt
+
+
+def _ask(ctx: Context, call: OpenCall, reason: str, rule: str | None = None, *, deferred: bool = False) -> Ask:
+    return Ask(
+        ask_id=ctx.parts.ids.ask(),
+        origin_session_id=ctx.state.meta.session_id,
+        tool_call_id=call.tool_call_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        arguments_digest=call.arguments_digest,
+        reason=reason,
+        rule=rule,
+        deferred=deferred,
+    )
+
+
+async def defer(ctx: Context, call: OpenCall, reason: str) -> NoReturn:
+    """Open an ask that isn't put to anybody now, and leave the drive: raises `Parked`."""
+    await ctx.publish(AskOpened(ask=_ask(ctx, call, reason, deferred=True)))
+    raise Parked(deferred=True)
 
 
 async def withdraw(ctx: Context, call: OpenCall, reason: str) -> None:
@@ -87,6 +116,8 @@ async def settle(
     ask = ctx.state.asks.get(ask_id)
     if ask is None:
         return _settled_before(ctx, ask_id, verdict, idempotency_key)
+    if scope != "once" and ask.rule is None:
+        raise UsageError(f"no rule can be learned from ask {ask_id}", hint="answer it for this once")
     if verdict not in ask.choices:
         raise UsageError(f"ask {ask_id} offers {', '.join(ask.choices)}; the answer was {verdict}")
     receipt = Receipt(
@@ -102,11 +133,22 @@ async def settle(
         note=note,
         idempotency_key=idempotency_key,
     )
-    await ctx.publish(AskSettled(receipt=receipt))
+    learned = _learned(ask, receipt)
+    await ctx.publish(AskSettled(receipt=receipt), *learned)
+    for change in learned:
+        if scope == "always":
+            ctx.settings.on_grant(ctx.state.meta, change)
     waiter = ctx.waiters.get(ask_id)
     if waiter is not None and not waiter.done():
         waiter.set_result(receipt)
     return receipt
+
+
+def _learned(ask: Ask, receipt: Receipt) -> list[GrantChanged]:
+    """The rule that an allowing answer with a wider scope than this once learns: the one that the ask showed."""
+    if receipt.verdict != "allow" or receipt.scope == "once" or ask.rule is None:
+        return []
+    return [GrantChanged(rule=ask.rule, scope=receipt.scope, ask_id=ask.ask_id, decided_by=receipt.decided_by)]
 
 
 def _settled_before(ctx: Context, ask_id: AskID, verdict: Verdict, key: str | None) -> Receipt:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from pathlib import Path
 
 import msgspec
 
-from counterfoil.engine import asks
+from counterfoil.engine import asks, hooking
 from counterfoil.engine.context import Context
 from counterfoil.errors import CounterfoilError, ToolFailure
 from counterfoil.events import CallFinished, CallStatus, Executed, Part, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.policy.arguments import problems
 from counterfoil.policy.bash import shell_paths
-from counterfoil.policy.permissions import CallFacts, Decision, Place, decide
-from counterfoil.ports import Targets
+from counterfoil.policy.learn import narrowest_rule
+from counterfoil.policy.permissions import CallFacts, Decision, decide
+from counterfoil.ports import Targets, Tool
 from counterfoil.state import OpenCall
 from counterfoil.state.bounds import for_log
 
@@ -29,37 +29,72 @@ async def gate(ctx: Context, call: OpenCall) -> CallFinished | None:
 
     Raises `Parked` where a person is asked and the drive is left meanwhile.
     """
-    refusal = _unrunnable(ctx, call)
-    if refusal is None:
-        decision = await _decision(ctx, call)
-        if decision.verdict == "ask":
-            return await _approval(ctx, call, decision)
-        if decision.verdict == "deny":
-            refusal = not_run(call, "denied", f"Denied: {decision.reason}.")
+    refusal = _unrunnable(ctx, call) or await _judge(ctx, call)
     if call.ask_id in ctx.state.asks:
         await asks.withdraw(ctx, call, "it is decided without a person by now")
     return refusal
 
 
-async def _decision(ctx: Context, call: OpenCall) -> Decision:
+async def _judge(ctx: Context, call: OpenCall) -> CallFinished | None:
+    """Permission on the arguments as they came, hooks, permission again on what hooks made of them, the person."""
+    facts, decision = await _decision(ctx, call)
+    if decision.verdict == "deny":
+        return await _denied(ctx, call, decision.reason)
+    if _to_be_hooked(ctx, call):
+        merged = await hooking.before_call(ctx, call, facts.targets)
+        if merged.verdict != "block" and call.original is not None:
+            if refusal := _unrunnable(ctx, call):
+                return refusal
+            facts, decision = await _decision(ctx, call)
+        if merged.verdict == "defer" and decision.verdict != "deny":
+            await asks.defer(ctx, call, merged.reason)
+    if call.hook_blocked is not None:
+        return not_run(call, "blocked", f"Blocked by a hook: {call.hook_blocked}")
+    if decision.verdict == "deny":
+        return await _denied(ctx, call, decision.reason)
+    return await _question(ctx, call, facts, decision)
+
+
+def _to_be_hooked(ctx: Context, call: OpenCall) -> bool:
+    """PreToolUse hooks speak once for each call: not again after a restart, and not after a person was asked."""
+    return ctx.hooks.wants("PreToolUse") and not call.hooked and call.ask_id is None
+
+
+async def _question(ctx: Context, call: OpenCall, facts: CallFacts, decision: Decision) -> CallFinished | None:
+    """Whether the call goes on without a person, or is put to one."""
+    answered_by_hook = call.hook_allows and call.hook_asks is None and not decision.firm
+    if decision.verdict == "allow" or answered_by_hook:
+        if call.hook_asks is None:
+            return None
+        if ctx.state.meta.mode == "dont_ask":
+            return await _denied(ctx, call, f"{call.hook_asks}; mode dont_ask denies what would be asked")
+    return await _approval(ctx, call, facts, call.hook_asks or decision.reason)
+
+
+async def _decision(ctx: Context, call: OpenCall) -> tuple[CallFacts, Decision]:
     """The rules' and the mode's answer. A call whose targets can't be determined is denied."""
     tool = ctx.toolset.get(call.tool)
     assert tool is not None
-    place = Place(workspace=os.path.realpath(ctx.state.meta.workspace), home=os.path.realpath(Path.home()))
     try:
-        targets = await asyncio.to_thread(tool.targets, ctx.tool_context(call), call.arguments)
-        links = await asyncio.to_thread(_links, targets, place)
+        targets, links = await asyncio.to_thread(_touched, ctx, tool, call)
     except (CounterfoilError, OSError, ValueError) as fault:
-        return Decision(verdict="deny", reason=f"what it would touch can't be determined: {fault}")
+        nothing = CallFacts(tool=call.tool, read_only=tool.spec.read_only, targets=Targets())
+        return nothing, Decision(verdict="deny", reason=f"what it would touch can't be determined: {fault}")
     facts = CallFacts(tool=call.tool, read_only=tool.spec.read_only, targets=targets, links=links)
-    return decide(facts, ctx.settings.rules, ctx.state.meta.mode, place=place)
+    return facts, decide(facts, ctx.settings.rules, ctx.state.meta.mode, place=ctx.place, grants=ctx.grants())
 
 
-def _links(targets: Targets, place: Place) -> dict[str, str]:
-    """What the paths that a command line names resolve to: symlinks count as what they lead to."""
+def _touched(ctx: Context, tool: Tool, call: OpenCall) -> tuple[Targets, dict[str, str]]:
+    """What the call would touch; and what the paths that a command line names resolve to."""
+    targets = tool.targets(ctx.tool_context(call), call.arguments)
     if targets.command is None:
-        return {}
-    return {path: os.path.realpath(path) for path in shell_paths(targets.command, place)}
+        return targets, {}
+    return targets, {path: os.path.realpath(path) for path in shell_paths(targets.command, ctx.place)}
+
+
+async def _denied(ctx: Context, call: OpenCall, reason: str) -> CallFinished:
+    again = await hooking.permission_denied(ctx, call, reason) if ctx.hooks.wants("PermissionDenied") else False
+    return not_run(call, "denied", f"Denied: {reason}." + (" You may try again." if again else ""))
 
 
 def _unrunnable(ctx: Context, call: OpenCall) -> CallFinished | None:
@@ -85,17 +120,32 @@ def _over_limit(ctx: Context, call: OpenCall) -> bool:
     return run.tool_calls - len(turn.calls) + call.position + 1 > limit
 
 
-async def _approval(ctx: Context, call: OpenCall, decision: Decision) -> CallFinished | None:
+async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, reason: str) -> CallFinished | None:
     """Ask, unless this very call with these very arguments has its answer already (from before a restart)."""
+    if call.receipt is None and call.ask_id is None and ctx.hooks.wants("PermissionRequest"):
+        merged = await hooking.permission_request(ctx, call, facts.targets, None)
+        if merged.request == "deny" or merged.verdict == "block":
+            return await _denied(ctx, call, merged.request_reason or merged.reason)
+        if merged.request == "allow":
+            return await _allowed_by_hook(ctx, call)
     receipt = call.receipt
     if receipt is None:
-        receipt = await asks.put(ctx, call, decision.reason)
+        rule = narrowest_rule(facts, rules=ctx.settings.rules, place=ctx.place)
+        receipt = await asks.put(ctx, call, reason, rule)
     if receipt.verdict != "allow":
         note = f" {receipt.note}" if receipt.note else ""
         return not_run(call, "denied", f"Denied by {receipt.decided_by.name}.{note}")
     if (receipt.tool_call_id, receipt.arguments_digest) != (call.tool_call_id, call.arguments_digest):
         return not_run(call, "denied", "Not run: the approval was given for other arguments.")
     return None
+
+
+async def _allowed_by_hook(ctx: Context, call: OpenCall) -> CallFinished | None:
+    """A PermissionRequest hook said yes, perhaps with other arguments: those are checked like any; deny stays deny."""
+    if refusal := _unrunnable(ctx, call):
+        return refusal
+    _, decision = await _decision(ctx, call)
+    return await _denied(ctx, call, decision.reason) if decision.verdict == "deny" else None
 
 
 def not_run(call: OpenCall, status: CallStatus, text: str) -> CallFinished:

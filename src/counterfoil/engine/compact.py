@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from counterfoil.engine.context import Context
+from counterfoil.engine.hooking import after_compaction, before_compaction
 from counterfoil.errors import ProviderError
 from counterfoil.events import CompactionDone, Notice, TextPart, Usage, text_of
 from counterfoil.identity import Offset
@@ -44,6 +45,10 @@ async def compact(ctx: Context, trigger: Literal["manual", "auto", "context_leng
     replaced = items[: len(items) - keep]
     if len(replaced) < 2:
         return False
+    if reason := await before_compaction(ctx, trigger):
+        text = f"a hook kept history from being compacted: {reason}"
+        await ctx.publish(Notice(severity="warning", code="compaction_blocked", text=text))
+        return False
     summary, usage = await _summarise(ctx, replaced)
     if not summary.strip():
         await ctx.publish(Notice(severity="warning", code="compaction_failed", text="the summary came back empty"))
@@ -60,6 +65,7 @@ async def compact(ctx: Context, trigger: Literal["manual", "auto", "context_leng
             usage=usage,
         )
     )
+    await after_compaction(ctx, trigger, summary)
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,8 @@ from counterfoil.engine.settings import EngineSettings, Parts
 from counterfoil.events import CallProgress, ErrorInfo, Event, Receipt, StopReason, Usage
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import AskID, RunID, ToolCallID
-from counterfoil.ports import Provider, ToolContext, Toolset
+from counterfoil.policy.paths import Place
+from counterfoil.ports import HookAnswer, HookCall, HookPhase, HookRunner, Provider, ToolContext, Toolset
 from counterfoil.state import EncodedHistory, OpenCall, SessionState
 
 
@@ -35,13 +37,36 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Parked(Exception):
-    """The drive is left with its ask open; nothing is finished or withdrawn."""
+    """The drive is left with its ask open; nothing is finished or withdrawn. `deferred`: a hook put it off."""
+
+    def __init__(self, *, deferred: bool = False) -> None:
+        super().__init__()
+        self.deferred = deferred
+
+
+class NoHooks:
+    """Nothing is configured."""
+
+    def wants(self, phase: HookPhase) -> bool:
+        """Never."""
+        return False
+
+    async def fire(self, call: HookCall) -> list[HookAnswer]:
+        """Nobody answers."""
+        return []
+
+    async def close(self) -> None:
+        """Nothing runs."""
+
+
+NO_HOOKS = NoHooks()
 
 
 class Context:
     """One driven session. `state` is folded from what was published, and changes with each publication."""
 
-    def __init__(self, parts: Parts, publisher: Publisher, toolset: Toolset) -> None:
+    def __init__(self, parts: Parts, publisher: Publisher, toolset: Toolset, hooks: HookRunner | None = None) -> None:
+        self.hooks: HookRunner = NO_HOOKS if hooks is None else hooks
         self.parts = parts
         self.publisher = publisher
         self.toolset = toolset
@@ -50,11 +75,18 @@ class Context:
         self._provider: Provider | None = None
         self._memos: dict[str, EncodedHistory] = {}
         self._system: str | None = None
+        self._place: Place | None = None
 
     @property
     def state(self) -> SessionState:
         """The folded state."""
         return self.publisher.state
+
+    @property
+    def transcript_path(self) -> str:
+        """The file that hooks may read; empty where there is none."""
+        transcript = self.publisher.transcript
+        return "" if transcript is None else str(transcript.path)
 
     @property
     def settings(self) -> EngineSettings:
@@ -67,6 +99,19 @@ class Context:
         if self._provider is None:
             self._provider = self.parts.provider_for(self.state.meta)
         return self._provider
+
+    @property
+    def place(self) -> Place:
+        """Where calls are judged: workspace and home, symlinks resolved."""
+        if self._place is None:
+            workspace, home = self.state.meta.workspace, Path.home()
+            self._place = Place(workspace=os.path.realpath(workspace), home=os.path.realpath(home))
+        return self._place
+
+    def grants(self) -> tuple[str, ...]:
+        """What people let be learned: for this session, and for its workspace for good."""
+        learned = tuple(grant.rule for grant in self.state.grants)
+        return (*learned, *self.settings.standing_grants(self.state.meta))
 
     def memo(self) -> EncodedHistory:
         """The wire bytes of this session's history for the present provider."""

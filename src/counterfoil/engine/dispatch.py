@@ -6,6 +6,7 @@ import asyncio
 
 from counterfoil.engine.call import execute, gate
 from counterfoil.engine.context import Context
+from counterfoil.engine.hooking import after_batch, after_call
 from counterfoil.engine.recover import interrupted
 from counterfoil.events import CallFinished, CallStarted, Event
 from counterfoil.state import OpenCall
@@ -17,6 +18,7 @@ async def dispatch(ctx: Context) -> None:
     Also goes on after a restart: a call whose start is durable and whose end isn't is run again only where its
     tool says that this is harmless; any other is finished as interrupted, outcome unknown.
     """
+    calls = list(ctx.state.open_turn.calls) if ctx.state.open_turn is not None else []
     while batch := _next_batch(ctx):
         runnable: list[OpenCall] = []
         refused: dict[str, CallFinished] = {}
@@ -27,6 +29,7 @@ async def dispatch(ctx: Context) -> None:
             else:
                 refused[call.tool_call_id] = result
         await _run_batch(ctx, batch, runnable, refused)
+    await after_batch(ctx, calls)
 
 
 def _next_batch(ctx: Context) -> list[OpenCall]:
@@ -48,6 +51,11 @@ async def _admit(ctx: Context, call: OpenCall) -> CallFinished | None:
     return interrupted(call)
 
 
+async def _executed(ctx: Context, call: OpenCall) -> CallFinished:
+    """Run the call, then the hooks that look at its result."""
+    return await after_call(ctx, call, await execute(ctx, call))
+
+
 async def _run_batch(
     ctx: Context, batch: list[OpenCall], runnable: list[OpenCall], refused: dict[str, CallFinished]
 ) -> None:
@@ -57,13 +65,13 @@ async def _run_batch(
     ]
     await ctx.publish(*starts)
     if len(runnable) == 1 and len(batch) == 1:
-        await ctx.publish(await execute(ctx, runnable[0]))
+        await ctx.publish(await _executed(ctx, runnable[0]))
         return
     room = asyncio.Semaphore(ctx.settings.max_parallel)
 
     async def one(call: OpenCall) -> CallFinished:
         async with room:
-            return await execute(ctx, call)
+            return await _executed(ctx, call)
 
     running = {call.tool_call_id: asyncio.ensure_future(one(call)) for call in runnable}
     try:

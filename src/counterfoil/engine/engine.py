@@ -6,18 +6,20 @@ import os
 import platform
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from counterfoil.engine.clock import SystemClock
-from counterfoil.engine.context import Context
+from counterfoil.engine.context import NO_HOOKS, Context
 from counterfoil.engine.fork import append_first, fork_session
 from counterfoil.engine.publish import Publisher
 from counterfoil.engine.session import Session
 from counterfoil.engine.settings import EngineSettings, NewSession, Parts
+from counterfoil.engine.transcript import Transcript
 from counterfoil.engine.watch import Hub
 from counterfoil.errors import CodecError, FoldError, NotResumable, SessionNotFound, UsageError
 from counterfoil.events import SessionCreated, SessionKind
 from counterfoil.identity import START, IdSource, Offset, RandomIds, SessionID
-from counterfoil.ports import Clock, EventStore, Holder, Lease, Provider, Toolset
+from counterfoil.ports import Clock, EventStore, Holder, HookPhase, HookRunner, Lease, Provider, Toolset
 from counterfoil.state import Meta, Row, SessionState, apply, decode_snapshot
 
 PAGE = 2_000
@@ -27,6 +29,7 @@ class Engine:
     """Drives sessions. The embedder gives the adapters and closes them.
 
     `provider_for(meta)` makes the provider that a session's metadata names, `toolset_for(meta)` its tools.
+    `hooks_for(meta)` makes the hooks of a session; while there are any, `transcript_dir` gets its transcript file.
     `output_dir` takes outputs that are too long to record. `environment` is what tools start from.
     """
 
@@ -39,6 +42,8 @@ class Engine:
         settings: EngineSettings | None = None,
         clock: Clock | None = None,
         ids: IdSource | None = None,
+        hooks_for: Callable[[Meta], HookRunner] | None = None,
+        transcript_dir: str | Path | None = None,
         output_dir: str | Path = ".",
         environment: dict[str, str] | None = None,
     ) -> None:
@@ -50,6 +55,8 @@ class Engine:
             ids=ids or RandomIds(),
             holder=Holder(pid=os.getpid(), host=platform.node()),
             settings=settings or EngineSettings(),
+            hooks_for=hooks_for or (lambda meta: NO_HOOKS),
+            transcript_dir=None if transcript_dir is None else str(transcript_dir),
             output_dir=str(output_dir),
             environment=dict(os.environ) if environment is None else environment,
         )
@@ -71,7 +78,7 @@ class Engine:
         )
         lease = await self.parts.store.acquire(created.session_id, self.parts.holder)
         try:
-            return self._session(lease, await append_first(self.parts, lease, created))
+            return await self._session(lease, await append_first(self.parts, lease, created))
         except BaseException:
             await self.parts.store.release(lease)
             raise
@@ -88,15 +95,20 @@ class Engine:
             state = await self.load(session_id)
             if state.meta.kind is SessionKind.UNKNOWN:
                 raise NotResumable(f"session {session_id} is of a kind that this version doesn't know")
-            return self._session(lease, state)
+            return await self._session(lease, state)
         except BaseException:
             await self.parts.store.release(lease)
             raise
 
-    def _session(self, lease: Lease, state: SessionState) -> Session:
+    async def _session(self, lease: Lease, state: SessionState) -> Session:
         hub = Hub()
-        publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub)
-        ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta))
+        hooks = self.parts.hooks_for(state.meta)
+        folder = self.parts.transcript_dir
+        transcript = None
+        if folder is not None and any(hooks.wants(phase) for phase in get_args(HookPhase)):
+            transcript = await Transcript.open(Path(folder), self.parts.store, state.meta.session_id)
+        publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub, transcript)
+        ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta), hooks)
         return Session(ctx, lease, hub)
 
     async def load(self, session_id: SessionID) -> SessionState:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from counterfoil.engine.summary import after
+from counterfoil.engine.transcript import Transcript
 from counterfoil.engine.watch import Hub, Watch
 from counterfoil.errors import StoreError
 from counterfoil.events import (
@@ -40,7 +41,16 @@ class Publisher:
     Once an append has failed nothing more is published: the same error is raised again.
     """
 
-    def __init__(self, store: EventStore, lease: Lease, state: SessionState, clock: Clock, hub: Hub) -> None:
+    def __init__(
+        self,
+        store: EventStore,
+        lease: Lease,
+        state: SessionState,
+        clock: Clock,
+        hub: Hub,
+        transcript: Transcript | None = None,
+    ) -> None:
+        self.transcript = transcript
         self._store = store
         self._lease = lease
         self._clock = clock
@@ -106,6 +116,8 @@ class Publisher:
                 self._failed = fault
                 raise
             self._transient_since = 0
+            if self.transcript is not None:
+                self.transcript.append(stored)
             for stamped, row in zip(batch, stored, strict=True):
                 apply(self.state, Row(row, stamped.entry))
                 self._note_streaming(stamped.entry.event)

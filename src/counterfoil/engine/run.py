@@ -8,6 +8,7 @@ from counterfoil.engine.accept import accept
 from counterfoil.engine.compact import compact, due
 from counterfoil.engine.context import Context, Stop
 from counterfoil.engine.dispatch import dispatch
+from counterfoil.engine.hooking import at_stop, stop_failure
 from counterfoil.engine.limits import reached
 from counterfoil.engine.recover import closing
 from counterfoil.engine.turn import MalformedTurn, ask_model
@@ -28,8 +29,10 @@ async def drive(ctx: Context) -> Stop:
     try:
         await dispatch(ctx)
         while True:
-            if _answered(ctx):
-                return Stop(reason="end_turn")
+            if stop := _stopped(ctx):
+                return stop
+            if _answered(ctx) and not await at_stop(ctx):
+                return _stopped(ctx) or Stop(reason="end_turn")
             if stop := reached(ctx.state):
                 return stop
             await _compact_if_due(ctx)
@@ -41,6 +44,14 @@ async def drive(ctx: Context) -> Stop:
         return Stop(reason="provider_error", error=_info(fault, permanent=fault.permanent))
     except MalformedTurn as fault:
         return Stop(reason="malformed_turn", error=_info(fault, permanent=False))
+
+
+def _stopped(ctx: Context) -> Stop | None:
+    """The stop that a hook demanded."""
+    run = ctx.state.run
+    if run is None or run.stopped is None:
+        return None
+    return Stop(reason="hook_stopped", error=ErrorInfo(code="hook_stopped", message=run.stopped))
 
 
 def _answered(ctx: Context) -> bool:
@@ -88,9 +99,11 @@ async def _compact_if_due(ctx: Context) -> None:
 
 async def finish(ctx: Context, stop: Stop) -> None:
     """Close what is open and publish the one `run.finished` of the run."""
-    run = ctx.state.run
-    if run is None:
+    if ctx.state.run is None:
         return
+    if stop.reason in ("provider_error", "malformed_turn"):
+        await stop_failure(ctx, stop)
+    run = ctx.state.run
     status: CallStatus = "cancelled" if stop.reason == "cancelled" else "interrupted"
     events = closing(ctx.state, status, "cancelled" if status == "cancelled" else "ended")
     finished = RunFinished(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
-from counterfoil.engine import asks
+from counterfoil.engine import asks, hooking
 from counterfoil.engine.compact import compact
 from counterfoil.engine.context import Context, Parked, RunOutcome, Stop
 from counterfoil.engine.recover import closing_run
@@ -14,6 +14,7 @@ from counterfoil.engine.run import drive, finish, store_stop
 from counterfoil.engine.watch import Hub, Watch
 from counterfoil.errors import NotResumable, SessionBusy, StoreError, UsageError
 from counterfoil.events import (
+    ErrorInfo,
     Event,
     Limits,
     MessageDelta,
@@ -24,9 +25,11 @@ from counterfoil.events import (
     RunStarted,
     Scope,
     SessionUpdated,
+    StopReason,
     TextPart,
     UserPrompt,
     Verdict,
+    text_of,
     text_parts,
 )
 from counterfoil.identity import AskID, SessionID
@@ -44,6 +47,8 @@ class Session:
         self._answers = asyncio.Lock()
         self._driving: asyncio.Task[RunOutcome] | None = None
         self._cancelled = False
+        self._begun = False
+        self._ran = False
 
     @property
     def id(self) -> SessionID:
@@ -84,20 +89,44 @@ class Session:
 
         Raises `NotResumable` where no run is open, `SessionBusy` while one is driven.
         """
-        if self.state.run is None:
+        run = self.state.run
+        if run is None:
             raise NotResumable(f"session {self.id} has no open run", hint="give it a prompt instead")
+        if not run.prompted:
+            await self._ctx.publish(*closing_run(self.state, "interrupted", "interrupted", "interrupted"))
+            raise NotResumable(
+                f"session {self.id} stopped before its prompt was recorded", hint="give the prompt again"
+            )
         return await self._drive(None)
 
-    async def _begin(self, parts: tuple[Part, ...]) -> None:
+    async def _begin(self, parts: tuple[Part, ...]) -> Stop | None:
+        """Record the start of a run and its prompt, unless a hook drops the prompt: then the stop."""
         left_open = closing_run(self.state, "interrupted", "interrupted", "interrupted")
         run_id = self._ctx.parts.ids.run()
         await self._ctx.publish(*left_open)
-        await self._ctx.publish(RunStarted(run_id=run_id), UserPrompt(parts=parts))
+        hooks = self._ctx.hooks
+        if not (hooks.wants("SessionStart") or hooks.wants("UserPromptSubmit")):
+            await self._ctx.publish(RunStarted(run_id=run_id), UserPrompt(parts=parts))
+            return None
+        await self._ctx.publish(RunStarted(run_id=run_id))
+        contexts: list[Event] = []
+        if not self._begun:
+            contexts += await hooking.session_start(self._ctx, "startup" if self.state.runs == 1 else "resume")
+        self._begun = True
+        dropped: str | None = None
+        more: list[Event] = []
+        if self.state.run is not None and self.state.run.stopped is None:
+            dropped, more = await hooking.prompt_submitted(self._ctx, text_of(parts))
+        stopped = dropped or (self.state.run.stopped if self.state.run is not None else None)
+        if stopped is not None:
+            return Stop(reason="hook_stopped", error=ErrorInfo(code="hook_stopped", message=stopped))
+        await self._ctx.publish(UserPrompt(parts=parts), *contexts, *more)
+        return None
 
-    async def _drive(self, begin: Callable[[], Awaitable[None]] | None) -> RunOutcome:
+    async def _drive(self, begin: Callable[[], Awaitable[Stop | None]] | None) -> RunOutcome:
         if self._driving is not None:
             raise SessionBusy(f"session {self.id} is running", hint="steer it, or wait for its end")
-        self._cancelled = False
+        self._cancelled, self._ran = False, True
         self._driving = asyncio.ensure_future(self._to_the_end(begin))
         try:
             return await asyncio.shield(self._driving)
@@ -108,16 +137,15 @@ class Session:
         finally:
             self._driving = None
 
-    async def _to_the_end(self, begin: Callable[[], Awaitable[None]] | None) -> RunOutcome:
+    async def _to_the_end(self, begin: Callable[[], Awaitable[Stop | None]] | None) -> RunOutcome:
         stop = Stop(reason="cancelled")
         run = self.state.run
         try:
-            if begin is not None:
-                await begin()
+            dropped = await begin() if begin is not None else None
             run = self.state.run
-            stop = await drive(self._ctx)
-        except Parked:
-            return self._outcome(None)
+            stop = dropped or await drive(self._ctx)
+        except Parked as parked:
+            return self._outcome(None, deferred=parked.deferred)
         except asyncio.CancelledError:
             if not self._cancelled:
                 raise
@@ -131,11 +159,12 @@ class Session:
             return self._unrecorded(stop, run.run_id if run else None)
         return self._outcome(stop)
 
-    def _outcome(self, stop: Stop | None) -> RunOutcome:
+    def _outcome(self, stop: Stop | None, *, deferred: bool = False) -> RunOutcome:
         state = self.state
         if stop is None:
             assert state.run is not None
-            return RunOutcome(run_id=state.run.run_id, stop_reason=None, parked=True, usage=state.run.usage)
+            reason: StopReason | None = "deferred" if deferred else None
+            return RunOutcome(run_id=state.run.run_id, stop_reason=reason, parked=True, usage=state.run.usage)
         assert state.last_run is not None
         return RunOutcome(
             run_id=state.last_run.run_id,
@@ -229,9 +258,14 @@ class Session:
             self.cancel()
             await asyncio.wait([driving])
         try:
+            if self._ran and self._ctx.hooks.wants("SessionEnd"):
+                await hooking.session_end(self._ctx, "other")
+            await self._ctx.hooks.close()
             await self._ctx.toolset.close()
             await self._ctx.forget_provider()
         finally:
+            if self._ctx.publisher.transcript is not None:
+                self._ctx.publisher.transcript.close()
             self._hub.close()
             await self._ctx.parts.store.release(self._lease)
 

@@ -6,16 +6,18 @@ from collections.abc import Callable
 
 import msgspec
 
-from counterfoil.events import Limits, Mode, Principal, Relationship, SessionKind
+from counterfoil.events import GrantChanged, Limits, Mode, Principal, Relationship, SessionKind
 from counterfoil.identity import IdSource
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import Clock, EventStore, Holder, Provider, Toolset
+from counterfoil.ports import Clock, EventStore, Holder, HookRunner, Provider, Toolset
 from counterfoil.state import Meta
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds and rules. Times are seconds.
 
+    `standing_grants` are rules that people let be learned for good, for this session's workspace; `on_grant` is
+    told when one is learned with scope `always`, after it is durable in the session's log.
     `compaction_ratio`: share of `context_window(model)` tokens at which history is compacted, 0 for never.
     `provider_retries`: how often a turn is asked again after an error that may pass.
     """
@@ -35,6 +37,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     context_window: Callable[[str], int] = lambda model: 200_000
     system_prompt: Callable[[Meta], str] = lambda meta: ""
+    standing_grants: Callable[[Meta], tuple[str, ...]] = lambda meta: ()
+    on_grant: Callable[[Meta, GrantChanged], None] = lambda meta, change: None
 
 
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,5 +66,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     ids: IdSource
     holder: Holder
     settings: EngineSettings
+    hooks_for: Callable[[Meta], HookRunner]
+    transcript_dir: str | None
     output_dir: str
     environment: dict[str, str]

@@ -87,7 +87,8 @@ class HookRecord(Value, frozen=True, kw_only=True):
 class Ask(Value, frozen=True, kw_only=True):
     """One question to a person about one call: exactly these arguments would run.
 
-    `rule` is the narrowest rule that "always" would learn, where one can be learned.
+    `rule` is the narrowest rule that "always" would learn, where one can be learned. `deferred`: a hook put the
+    question off; it isn't put to anybody until somebody looks for it.
     """
 
     ask_id: AskID
@@ -100,6 +101,7 @@ class Ask(Value, frozen=True, kw_only=True):
     reason: str
     choices: tuple[str, ...] = ("allow", "deny")
     rule: str | None = None
+    deferred: bool = False
 
 
 class Receipt(Value, frozen=True, kw_only=True):

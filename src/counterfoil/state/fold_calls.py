@@ -51,7 +51,7 @@ def hook_spoke(s: SessionState, record: ev.HookRecord) -> None:
     """Keep what a hook said of a call, or of the run."""
     if s.run is not None and record.outcome == "stopped":
         s.run.stopped = record.message
-    if s.run is not None and record.phase == "Stop" and record.outcome == "blocked":
+    if s.run is not None and record.phase == "Stop" and record.outcome in ("blocked", "added_context"):
         s.run.stop_continuations += 1
     call = s.call(record.tool_call_id) if record.tool_call_id is not None else None
     if call is None or record.phase != "PreToolUse" or record.origin_session_id != s.meta.session_id:
