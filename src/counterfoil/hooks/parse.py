@@ -1,0 +1,123 @@
+"""Hook settings, as TOML tables or the ecosystem's JSON block, as definitions. Pure. Nothing is skipped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from counterfoil.hooks.definition import HookDefinition, HookTier
+from counterfoil.policy.hook_merge import BLOCKING
+from counterfoil.ports import HookPhase
+
+PHASES: tuple[str, ...] = get_args(HookPhase)
+_KINDS = {"command": "command", "http": "url", "python": "python", "prompt": "prompt"}
+_KNOWN = frozenset(
+    {"type", "command", "url", "headers", "python", "prompt", "timeout", "if", "once", "async", "on_failure", "name"}
+    | {"statusMessage", "status_message", "matcher"}
+)
+
+
+class Read(msgspec.Struct, frozen=True, kw_only=True):
+    """What a block of settings comes to. A problem names where it is; a fatal one is a configuration error."""
+
+    definitions: tuple[HookDefinition, ...] = ()
+    problems: tuple[tuple[bool, str], ...] = ()
+
+
+def parse_json(block: Any, *, tier: HookTier, place: str) -> Read:
+    """The `hooks` object of a settings file: phase → groups of a matcher and its handlers."""
+    read = _Reader(tier)
+    for phase, groups in _mapping(read, block, f"{place}: hooks").items():
+        where = f"{place}: hooks.{phase}"
+        if phase not in PHASES:
+            read.warn(f"{where}: no such event here; its hooks never run")
+            continue
+        for n, group in enumerate(_list(read, groups, where)):
+            here = f"{where}[{n}]"
+            fields = _mapping(read, group, here)
+            for k, handler in enumerate(_list(read, fields.get("hooks", []), f"{here}.hooks")):
+                read.handler(phase, handler, f"{here}.hooks[{k}]", fields.get("matcher"))
+    return read.done()
+
+
+def parse_table(phase: str, table: Any, *, tier: HookTier, place: str) -> Read:
+    """One `[[hooks.PHASE]]` table; `place` is its file and line."""
+    read = _Reader(tier)
+    if phase not in PHASES:
+        read.fail(f"{place}: hooks.{phase}: no such event; the events are {', '.join(PHASES)}")
+    else:
+        fields = _mapping(read, table, place)
+        read.handler(phase, fields, place, fields.get("matcher"))
+    return read.done()
+
+
+class _Reader:
+    def __init__(self, tier: HookTier) -> None:
+        self._tier = tier
+        self._definitions: list[HookDefinition] = []
+        self._problems: list[tuple[bool, str]] = []
+
+    def warn(self, text: str) -> None:
+        self._problems.append((False, text))
+
+    def fail(self, text: str) -> None:
+        self._problems.append((True, text))
+
+    def done(self) -> Read:
+        return Read(definitions=tuple(self._definitions), problems=tuple(self._problems))
+
+    def handler(self, phase: str, value: Any, place: str, matcher: Any) -> None:
+        """One handler; a fault in it makes it a problem and no hook."""
+        fields = _mapping(self, value, place)
+        for name in sorted(set(fields) - _KNOWN):
+            self.warn(f"{place}: field `{name}` isn't used here")
+        kind = fields.get("type") or next((k for k, field in _KINDS.items() if field in fields), None)
+        if kind not in _KINDS:
+            self.fail(f"{place}: a hook of type {kind!r} can't run here; the types are {', '.join(_KINDS)}")
+            return
+        given = {"matcher": "" if matcher is None else matcher}
+        given |= {
+            "kind": kind,
+            "entry" if kind == "python" else _KINDS[kind]: fields.get(_KINDS[kind]),
+            "timeout": fields.get("timeout", 60),
+            "condition": fields.get("if"),
+            "once": fields.get("once", False),
+            "background": fields.get("async", False),
+            "on_failure": fields.get("on_failure", self._default_failure(phase)),
+            "status_message": fields.get("status_message", fields.get("statusMessage", "")),
+            "headers": fields.get("headers", {}),
+            "name": fields.get("name") or _name(phase, str(fields.get(_KINDS[kind]))),
+        }
+        try:
+            found = msgspec.convert(given | {"tier": self._tier, "phase": phase, "place": place}, HookDefinition)
+        except msgspec.ValidationError as fault:
+            self.fail(f"{place}: {fault}")
+            return
+        if not found.handler[2] or found.timeout <= 0:
+            self.fail(f"{place}: a hook needs its `{_KINDS[kind]}`, and a timeout over 0")
+            return
+        self._definitions.append(found)
+
+    def _default_failure(self, phase: str) -> str:
+        return "block" if self._tier == "operator" and phase in BLOCKING else "allow"
+
+
+def _name(phase: str, handler: str) -> str:
+    first = " ".join(handler.split())
+    return f"{phase}: {first if len(first) <= 80 else first[:79] + '…'}"
+
+
+def _mapping(read: _Reader, value: Any, place: str) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    read.fail(f"{place}: must be an object")
+    return {}
+
+
+def _list(read: _Reader, value: Any, place: str) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    read.fail(f"{place}: must be a list")
+    return []
