@@ -11,7 +11,7 @@ from counterfoil.events import AskOpened, Envelope, Limits, Mode, Principal, Tex
 from counterfoil.events.codec import event_of, kind_of
 from counterfoil.identity import START, SessionID
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import EventStore, Provider, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
+from counterfoil.ports import EventStore, HookRunner, Provider, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
 from counterfoil.providers.script import Script, script_from
 from counterfoil.providers.scripted import ScriptedProvider
 from counterfoil.state import Meta
@@ -112,7 +112,11 @@ class Rig:
         rules: Rules | None = None,
         toolset: Toolset | None = None,
         provider: Callable[[Meta], Provider] | None = None,
+        hooks: Callable[[Meta], HookRunner] | None = None,
+        transcripts: str | None = None,
+        workspace: str = "/nowhere",
     ) -> None:
+        self.workspace = workspace
         self.store = store or MemoryStore()
         self.script = script if isinstance(script, Script) else script_from(dict(script))
         self.clock = SetClock()
@@ -124,6 +128,8 @@ class Rig:
             toolset_for=self._toolset,
             settings=settings or EngineSettings(rules=rules or Rules()),
             clock=self.clock,
+            hooks_for=hooks,
+            transcript_dir=transcripts,
             environment={},
         )
 
@@ -140,7 +146,7 @@ class Rig:
         return await self.engine.create(
             NewSession(
                 owner=ME,
-                workspace="/nowhere",
+                workspace=self.workspace,
                 provider=provider,
                 model="m",
                 mode=mode,
