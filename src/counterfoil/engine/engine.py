@@ -78,7 +78,7 @@ class Engine:
         )
         lease = await self.parts.store.acquire(created.session_id, self.parts.holder)
         try:
-            return await self._session(lease, await append_first(self.parts, lease, created))
+            return await self._session(lease, await append_first(self.parts, lease, created), START)
         except BaseException:
             await self.parts.store.release(lease)
             raise
@@ -92,22 +92,22 @@ class Engine:
         await self.parts.store.summary(session_id)
         lease = await self.parts.store.acquire(session_id, self.parts.holder)
         try:
-            state = await self.load(session_id)
+            state, snapshot = await self._load(session_id)
             if state.meta.kind is SessionKind.UNKNOWN:
                 raise NotResumable(f"session {session_id} is of a kind that this version doesn't know")
-            return await self._session(lease, state)
+            return await self._session(lease, state, snapshot)
         except BaseException:
             await self.parts.store.release(lease)
             raise
 
-    async def _session(self, lease: Lease, state: SessionState) -> Session:
+    async def _session(self, lease: Lease, state: SessionState, snapshot: Offset) -> Session:
         hub = Hub()
         hooks = self.parts.hooks_for(state.meta)
         folder = self.parts.transcript_dir
         transcript = None
         if folder is not None and any(hooks.wants(phase) for phase in get_args(HookPhase)):
             transcript = await Transcript.open(Path(folder), self.parts.store, state.meta.session_id)
-        publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub, transcript)
+        publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub, transcript, snapshot)
         ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta), hooks)
         return Session(ctx, lease, hub)
 
@@ -116,9 +116,13 @@ class Engine:
 
         Raises `SessionNotFound`, and `NotResumable` where the log can't be folded.
         """
+        return (await self._load(session_id))[0]
+
+    async def _load(self, session_id: SessionID) -> tuple[SessionState, Offset]:
+        """The folded state, and the offset of the snapshot that it began with (0: none)."""
         try:
             state = await self._from_snapshot(session_id)
-            offset = state.offset if state is not None else START
+            offset = snapshot = state.offset if state is not None else START
             while rows := await self.parts.store.read(session_id, offset, PAGE):
                 for stored in rows:
                     state = apply(state, Row(stored))
@@ -130,7 +134,7 @@ class Engine:
             ) from fault
         if state is None:
             raise SessionNotFound(f"session {session_id} has no events", hint="delete it")
-        return state
+        return state, snapshot
 
     async def fork(self, session_id: SessionID, *, at: Offset | None = None, title: str | None = None) -> SessionID:
         """Copy a session's log up to and with offset `at` (default: all) into a new session and return its id.

@@ -22,7 +22,7 @@ from counterfoil.events import (
     RunStarted,
     TurnStarted,
 )
-from counterfoil.identity import Revision, RunID
+from counterfoil.identity import START, Offset, Revision, RunID
 from counterfoil.ports import Clock, EventStore, Lease, SessionSummary, Stamped
 from counterfoil.state import Row, SessionState, apply, encode_snapshot
 
@@ -49,7 +49,9 @@ class Publisher:
         clock: Clock,
         hub: Hub,
         transcript: Transcript | None = None,
+        snapshot: Offset = START,
     ) -> None:
+        """`snapshot`: the offset of the latest one that is stored and can be read."""
         self.transcript = transcript
         self._store = store
         self._lease = lease
@@ -58,7 +60,7 @@ class Publisher:
         self._lock = asyncio.Lock()
         self._failed: StoreError | None = None
         self._summary: SessionSummary | None = None
-        self._snapshot_offset = state.offset
+        self._snapshot_offset = snapshot
         self._transient_since = 0
         self._seq = state.run.last_seq + SEQ_GAP if state.run is not None else 0
         self.state = state
