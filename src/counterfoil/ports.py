@@ -389,7 +389,9 @@ class EventStore(Protocol):
         ...
 
     async def release(self, lease: Lease) -> None:
-        """Give the right back. Releasing twice, or a lease that has passed on, does nothing."""
+        """Give the right back; the lease writes nothing any more. Releasing twice, or a lease that has passed on,
+        does nothing.
+        """
         ...
 
     async def append(
@@ -410,7 +412,7 @@ class EventStore(Protocol):
         ...
 
     async def load_snapshot(self, session: SessionID) -> tuple[Offset, bytes] | None:
-        """The latest snapshot and the offset that it goes up to."""
+        """The latest snapshot and the offset that it goes up to. None where there is none, or no such session."""
         ...
 
     async def save_snapshot(self, lease: Lease, offset: Offset, data: bytes) -> None:

@@ -296,15 +296,6 @@ async def test_giving_back_twice_or_late_does_nothing(store: EventStore, lease: 
     assert len(await write(store, again, "b")) == 1
 
 
-async def test_leases_end_with_closing(adapter: Adapter, lease: Lease) -> None:
-    if adapter.name == "memory":
-        pytest.skip("closing gives nothing up")
-    await write(adapter.store, lease, "a")
-    store = await adapter.reopen()
-    again = await store.acquire(lease.session_id, YOU)
-    assert again.fence > lease.fence
-
-
 # ---- snapshots ------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,9 @@ PATIENCE = 0.001
 """Seconds. A durable append takes about 0.2 ms on a good disk; being woken through the event loop takes half as long
 again. So a caller of `run_quick` waits this long at most in its own thread, and goes through the loop after that."""
 
+TURN = 0.002
+"""Seconds after which a caller who appends without a pause gives the event loop a turn."""
+
 
 class _Job(Generic[T]):
     """A piece of work and what came of it. The worker ends it; the waiter may or may not be there any more."""
@@ -101,10 +104,11 @@ class Worker:
         self._name = name
         self._pid = os.getpid()
         self._closed = False
-        self._started = False
+        self._thread: threading.Thread | None = None
         self._jobs: deque[_Job[Any] | None] = deque()
         self._last: _Job[Any] | None = None
         self._quick = True
+        self._yielded = 0.0
 
     async def run(self, work: Callable[[], T]) -> T:
         """Do `work` in the thread and give its result or raise its error. Raises `StoreError` when closed."""
@@ -113,15 +117,15 @@ class Worker:
     async def run_quick(self, work: Callable[[], T]) -> T:
         """The same for work that is mostly done within `PATIENCE`: no detour through the event loop then.
 
-        Work that took longer sends the next one through the loop at once, until one is quick again. The
-        loop gets its turn either way: nobody who appends without a pause keeps it from the others.
+        Work that took longer sends the next one through the loop at once, until one is quick again.
         """
         patient = self._quick and (self._last is None or self._last.ended)
         job = self._put(_Job(work, self._tell))
         if patient:
             self._done.wait_at_most(PATIENCE)  # a ring may be an old one: only the job itself tells
-            if job.ended:
+            if job.ended and time.perf_counter() - self._yielded > TURN:
                 await asyncio.sleep(0)
+                self._yielded = time.perf_counter()
         return await job.wait()
 
     def later(self, work: Callable[[], Any]) -> None:
@@ -133,12 +137,16 @@ class Worker:
         """Finish what was asked for, do `last`, end the thread. Closing twice is no matter."""
         if self._closed or os.getpid() != self._pid:
             return
-        job = self._put(_Job(last)) if self._started else None
         self._closed = True
-        if job is not None:
-            self._jobs.append(None)
-            self._asked.ring()
-            await job.wait()
+        if self._thread is None:
+            return
+        job = _Job(last)
+        self._jobs.extend((job, None))
+        self._asked.ring()
+        await job.wait()
+        self._thread.join()  # it ends at once now; only then are its bells taken away
+        self._asked.close()
+        self._done.close()
 
     def _tell(self, took: float) -> None:
         self._quick = took < PATIENCE
@@ -149,10 +157,10 @@ class Worker:
             raise StoreError("the store is closed", hint="open it again")
         if os.getpid() != self._pid:
             raise StoreError("the store was opened before this process was forked", hint="open it in the fork")
-        if not self._started:
+        if self._thread is None:
             self._asked, self._done = _Bell(), _Bell()
-            threading.Thread(target=self._work, name=self._name, daemon=True).start()
-            self._started = True
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
         self._last = job
         self._jobs.append(job)
         self._asked.ring()
@@ -164,8 +172,6 @@ class Worker:
             while self._jobs:
                 job = self._jobs.popleft()
                 if job is None:
-                    self._asked.close()
-                    self._done.close()
                     return
                 job.do()
                 del job
