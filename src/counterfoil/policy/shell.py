@@ -17,6 +17,7 @@ from counterfoil.policy.shell_wrappers import unwrap
 MAX_BYTES = 32_768
 MAX_PIPES = 400
 MAX_COMMANDS = 1000
+MAX_WORK = 40_000
 MAX_DEPTH = 8
 MAX_CACHED = 4096
 HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
@@ -48,9 +49,10 @@ def _analyse(command: str, depth: int) -> Line:
         commands += crude_commands(command)
     redirects = list(line.redirects)
     flags += line.flags
-    at = 0
+    at = work = 0
     while at < len(commands):
-        if at > MAX_COMMANDS:
+        work += len(commands[at].words)
+        if at > MAX_COMMANDS or work > MAX_WORK:
             flags.append(Flag(kind="opaque", why="too complex to check", text=shown))
             break
         found = unwrap(commands[at])

@@ -10,7 +10,7 @@ from counterfoil.policy.shell_values import Simple, Word
 MAX_PIECES = 500
 _BEFORE = names("if then elif else while until do ! { ( function in case")
 _BREAKS = frozenset("\n;&|(){}`")
-_REDIRECT = re.compile(r"[0-9]*[<>]+\|?")
+_REDIRECT = re.compile(r"[0-9]*&?[<>]+[|&]?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 
 
@@ -46,6 +46,8 @@ def _pieces(text: str) -> list[list[str]]:
             quote = ""
         elif not quote and char in "'\"":
             word, quote = word or [], char
+        elif char == "&" and not quote and ("".join(word or [])[-1:] in ("<", ">") or text[at : at + 1] == ">"):
+            word = [*(word or []), char]
         elif quote != "'" and (char == "`" or (char in _BREAKS and (not quote or text[at - 2 : at] == "$("))):
             _end(pieces, word)
             pieces.append([])

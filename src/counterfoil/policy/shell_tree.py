@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from counterfoil.policy.names import names
 from counterfoil.policy.shell_heredoc import heredoc_fault
 from counterfoil.policy.shell_values import Assignment, Flag, FlagKind, Line, Redirect, Simple, Word
-from counterfoil.policy.shell_words import Words, text_of
+from counterfoil.policy.shell_words import Source, Words
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -85,8 +85,8 @@ def _parser() -> Parser:
 
 def reduce_line(command: str) -> Line:
     """The simple commands of `command`, at any depth, before wrappers are looked through."""
-    source = command.encode("utf-8", "replace")
-    root = _parser().parse(source).root_node
+    source = Source(command)
+    root = _parser().parse(source.plain).root_node
     if root.descendant_count > MAX_NODES:
         return Line(flags=(Flag(kind="opaque", why="too complex to check", text=command[:MAX_TEXT]),))
     reduction = _Reduction(source)
@@ -99,15 +99,16 @@ def reduce_line(command: str) -> Line:
 class _Reduction:
     """One walk over a tree, without recursion: what is nested waits in `_todo`."""
 
-    def __init__(self, source: bytes) -> None:
-        self._source = source
+    def __init__(self, source: Source) -> None:
+        self._source = source.whole
+        self._text = source.text
         self._todo: list[Node] = []
         self._commands: list[Simple] = []
         self._assignments: list[Assignment] = []
         self._redirects: list[Redirect] = []
         self._flags: list[Flag] = []
         self._nested: list[Node] = []
-        self._words = Words(self.note, self._nested)
+        self._words = Words(source, self.note, self._nested)
         self._handlers: dict[str, Callable[[Node], None]] = {
             "command": lambda node: self._command(node, ()),
             "redirected_statement": self._redirected,
@@ -138,7 +139,7 @@ class _Reduction:
 
     def note(self, kind: FlagKind, why: str, node: Node) -> None:
         """Something can't be reduced."""
-        self._flags.append(Flag(kind=kind, why=why, text=text_of(node)[:MAX_TEXT]))
+        self._flags.append(Flag(kind=kind, why=why, text=self._text(node)[:MAX_TEXT]))
 
     def walk(self, root: Node) -> None:
         """Go through everything, in the order of the text."""
@@ -187,9 +188,9 @@ class _Reduction:
         self._nested.extend(node.children)
 
     def _substitution(self, node: Node, first: Node) -> None:
-        if first.type == "`" and "\\" in text_of(node):
+        if first.type == "`" and "\\" in self._text(node):
             self.note("opaque", "backslashes inside backticks", node)
-            inner = re.sub(r"\\([\\`$])", r"\1", text_of(node)[1:-1])
+            inner = re.sub(r"\\([\\`$])", r"\1", self._text(node)[1:-1])
             nested = reduce_line(inner) if len(inner) < len(self._source) - 1 else Line()
             self._commands.extend(nested.commands)
             self._flags.extend(nested.flags)
@@ -247,7 +248,7 @@ class _Reduction:
             self.note("opaque", "the program's name isn't known before it runs", node)
         elif words[0].glob:
             self.note("opaque", "the program's name is a wildcard", node)
-        self._commands.append(Simple(words=tuple(words), assignments=assignments, raw=text_of(node)))
+        self._commands.append(Simple(words=tuple(words), assignments=assignments, raw=self._text(node)))
 
     def _builtin(self, node: Node) -> None:
         """`export`, `declare`, `unset` …: a command whose arguments may be assignments."""
@@ -268,7 +269,7 @@ class _Reduction:
         """`[[ … ]]` and `[ … ]` run nothing themselves, unless they reckon."""
         if node.children[0].type not in ("[[", "["):
             self.note("opaque", "arithmetic with variables, which can run commands", node)
-        elif _ARITHMETIC.search(text_of(node)) and re.search(r"-(eq|ne|lt|le|gt|ge|v|R)\b", text_of(node)):
+        elif _ARITHMETIC.search(self._text(node)) and re.search(r"-(eq|ne|lt|le|gt|ge|v|R)\b", self._text(node)):
             self.note("opaque", "a test that reckons, which can run commands", node)
         self._only_inside(node)
 
@@ -290,7 +291,8 @@ class _Reduction:
 
     def _assignment(self, node: Node) -> Assignment:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None or name.type != "variable_name":
+        plain = self._text(name) if name is not None else ""
+        if name is None or name.type != "variable_name" or not plain.isascii():
             self.note("opaque", "an assignment to an element, whose index can run commands", node)
         word = None
         if value is not None and value.type == "array":
@@ -299,8 +301,7 @@ class _Reduction:
                     self._words.read(item)
         elif value is not None:
             word = self._words.read(value)
-        plain = text_of(name) if name is not None else ""
-        return Assignment(name=plain.split("[")[0], value=word, raw=text_of(node)[:MAX_TEXT])
+        return Assignment(name=plain.split("[")[0], value=word, raw=self._text(node)[:MAX_TEXT])
 
     # ---- redirections
 
@@ -329,7 +330,7 @@ class _Reduction:
             return words[1:]
         if operator not in (">", ">>", "<", "&>", "&>>", ">|", ">&", "<&", "<>"):
             self.note("opaque", "a redirection that isn't known", node)
-        self._redirects.append(Redirect(operator=operator, target=target, raw=text_of(node)[:MAX_TEXT]))
+        self._redirects.append(Redirect(operator=operator, target=target, raw=self._text(node)[:MAX_TEXT]))
         return words[1:]
 
     def _heredoc(self, node: Node) -> None:
@@ -350,7 +351,7 @@ class _Reduction:
         for child in node.children:
             if child.type == "variable_name":
                 self._assignments.append(
-                    Assignment(name=text_of(child), raw=f"{node.children[0].type} {text_of(child)}")
+                    Assignment(name=self._text(child), raw=f"{node.children[0].type} {self._text(child)}")
                 )
             elif child.type in ("do_group", "compound_statement") or not child.is_named:
                 self._nested.append(child)

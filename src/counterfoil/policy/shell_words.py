@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 QUOTED = "\x00"
 """In a mask: a character that was quoted, or isn't known."""
+_BEYOND = re.compile(rb"[\x80-\xff]")
 _GLOB = re.compile(r"[*?\[]")
 _HIDDEN = re.compile(r"`|\$[({]|[<>]\(")
 """Where a substitution begins: never inside of what the grammar takes for plain text."""
@@ -33,10 +34,27 @@ Piece = tuple[str, str]
 Note = Callable[[FlagKind, str, "Node"], None]
 
 
-class Words:
-    """Reads words. `note` takes what can't be reduced; nodes with commands in them are added to `nested`."""
+class Source:
+    """The bytes of a line, and what the grammar is given of them.
 
-    def __init__(self, note: Note, nested: list[Node]) -> None:
+    Its scanner looks characters up in tables that hold ASCII alone, so that others reach it as letters of the same
+    number of bytes: to the shell, too, they are ordinary parts of words.
+    """
+
+    def __init__(self, command: str) -> None:
+        self.whole = command.encode("utf-8", "replace")
+        self.plain = _BEYOND.sub(b"X", self.whole)
+
+    def text(self, node: Node) -> str:
+        """What stands at a node."""
+        return self.whole[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+
+class Words:
+    """Reads words of `source`. `note` takes what can't be reduced; `nested` gets the nodes with commands in them."""
+
+    def __init__(self, source: Source, note: Note, nested: list[Node]) -> None:
+        self._source = source
         self._note = note
         self._nested = nested
         self._readers: dict[str, Callable[[Node], Piece]] = {
@@ -44,7 +62,7 @@ class Words:
             "number": self._number,
             "string": self._string,
             "translated_string": lambda node: self._string(node.children[-1]),
-            "raw_string": lambda node: _quoted(text_of(node)[1:-1]),
+            "raw_string": lambda node: _quoted(self._source.text(node)[1:-1]),
             "ansi_c_string": self._ansi,
             "concatenation": self._joined,
             "command_name": self._joined,
@@ -54,8 +72,8 @@ class Words:
             "process_substitution": self._substitution,
             "arithmetic_expansion": self._arithmetic,
             "brace_expression": self._brace,
-            "variable_name": _unquoted,
-            "test_operator": _unquoted,
+            "variable_name": self._plain,
+            "test_operator": self._plain,
             "extglob_pattern": self._word,
             "regex": self._word,
         }
@@ -70,7 +88,7 @@ class Words:
             text = mask = UNKNOWN
         return Word(
             text=text,
-            raw=text_of(node),
+            raw=self._source.text(node),
             loose=text == mask == UNKNOWN,
             glob=bool(_GLOB.search(mask)),
             tilde=mask.startswith("~"),
@@ -82,19 +100,22 @@ class Words:
         if reader is not None:
             return reader(node)
         if not node.is_named and node.child_count == 0:
-            return _unquoted(node)
+            return self._plain(node)
         self._note("opaque", f"unknown syntax ({node.type})", node)
         self._nested.append(node)
         return UNKNOWN, UNKNOWN
 
+    def _plain(self, node: Node) -> Piece:
+        return _unquoted(self._source.text(node))
+
     def _word(self, node: Node) -> Piece:
-        text, mask = _unquoted(node)
+        text, mask = self._plain(node)
         if _HIDDEN.search(mask) or "\n" in mask or (node.type == "word" and _BREAK.search(mask)):
             self._note("opaque", "text that the shell may run", node)
         return text, mask
 
     def _number(self, node: Node) -> Piece:
-        return _unquoted(node) if node.child_count == 0 else self._joined(node)
+        return self._plain(node) if node.child_count == 0 else self._joined(node)
 
     def _joined(self, node: Node) -> Piece:
         pieces, end = [], node.start_byte
@@ -107,14 +128,14 @@ class Words:
 
     def _string(self, node: Node) -> Piece:
         """Between the quotes: what the grammar leaves out between its children is text too."""
-        source, start = node.text or b"", node.start_byte
+        source, start = self._source.whole[node.start_byte : node.end_byte], node.start_byte
         parts: list[str] = []
         at = 1
         for child in node.children[1:-1]:
             if child.type == "string_content":
                 continue
             parts.append(self._between(source[at : child.start_byte - start], node))
-            parts.append(self.piece(child)[0] if child.is_named else text_of(child))
+            parts.append(self.piece(child)[0] if child.is_named else self._source.text(child))
             at = child.end_byte - start
         parts.append(self._between(source[at : len(source) - 1], node))
         return _quoted("".join(parts))
@@ -126,7 +147,7 @@ class Words:
         return re.sub(r"\\([$`\"\\\n])", _kept, text)
 
     def _ansi(self, node: Node) -> Piece:
-        body = text_of(node)[2:-1]
+        body = self._source.text(node)[2:-1]
         if re.search(r"\\(c|x\{|x(?![0-9a-fA-F])|[uU](?![0-9a-fA-F]))", body):
             self._note("opaque", "an escape that isn't known", node)
             return UNKNOWN, QUOTED
@@ -137,12 +158,12 @@ class Words:
         return _quoted(text)
 
     def _simple(self, node: Node) -> Piece:
-        if not _NAME.fullmatch(text_of(node)[1:]):
+        if not _NAME.fullmatch(self._source.text(node)[1:]):
             self._note("opaque", "an expansion that isn't a variable", node)
         return UNKNOWN, UNKNOWN
 
     def _expansion(self, node: Node) -> Piece:
-        operators = [text_of(c) for c in node.children if not c.is_named and c.type not in ("${", "}")]
+        operators = [self._source.text(c) for c in node.children if not c.is_named and c.type not in ("${", "}")]
         names = [c for c in node.children if c.type in ("variable_name", "special_variable_name")]
         plain = node.child_count > 2 and len(names) == 1 and node.children[1] == names[0]
         if not plain or len(operators) > 1 or (operators and operators[0] not in _PLAIN_OPERATORS):
@@ -157,7 +178,7 @@ class Words:
         return UNKNOWN, UNKNOWN
 
     def _arithmetic(self, node: Node) -> Piece:
-        if re.search(r"[A-Za-z_`$'\"\\]", text_of(node)[1:]):
+        if re.search(r"[A-Za-z_`$'\"\\]", self._source.text(node)[1:]):
             self._note("opaque", "arithmetic with variables, which can run commands", node)
         self._inside(node)
         return UNKNOWN, UNKNOWN
@@ -175,15 +196,12 @@ class Words:
             if child.type in ("command_substitution", "process_substitution"):
                 self._note("substitution", "command substitution", child)
                 self._nested.append(child)
-            elif child.child_count == 0 and child.type not in _TOKENS_INSIDE and _HIDDEN.search(text_of(child)):
+            elif (
+                child.child_count == 0 and child.type not in _TOKENS_INSIDE and _HIDDEN.search(self._source.text(child))
+            ):
                 self._note("opaque", "text that the shell may run", child)
             else:
                 stack.extend(child.children)
-
-
-def text_of(node: Node) -> str:
-    """The source of a node."""
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _all_unknown(text: str) -> bool:
@@ -194,8 +212,7 @@ def _quoted(text: str) -> Piece:
     return text, QUOTED * max(1, len(text))
 
 
-def _unquoted(node: Node) -> Piece:
-    raw = text_of(node)
+def _unquoted(raw: str) -> Piece:
     if "\\" not in raw:
         return raw, raw
     text: list[str] = []
@@ -226,4 +243,4 @@ def _ansi_char(found: re.Match[str]) -> str:
     return _ANSI_PLAIN.get(char, char if char in "\\'\"?" else f"\\{char}")
 
 
-__all__ = ["Note", "Words", "text_of"]
+__all__ = ["Note", "Source", "Words"]

@@ -263,9 +263,8 @@ def _opaque(command: Simple, name: str) -> Unwrapped:
     elif name in ("ssh", "mosh", "parallel"):
         rest = _after_options(rest, skip=name != "parallel")
     text = " ".join(word.text for word in rest)
-    if UNKNOWN in text:
-        return Unwrapped(inner=_inner(rest, command), flags=flags)
-    return Unwrapped(lines=(text,) if text.strip() else (), flags=flags)
+    lines = (text,) if UNKNOWN not in text and text.strip() else ()
+    return Unwrapped(inner=_inner(rest, command), lines=lines, flags=flags)
 
 
 def _after_options(words: tuple[Word, ...], *, skip: bool) -> tuple[Word, ...]:
