@@ -16,7 +16,9 @@ from typing import Any
 
 from counterfoil.engine import Engine, EngineSettings, NewSession, Session
 from counterfoil.events import AskOpened, Limits, Principal, StoredEvent
+from counterfoil.hooks import HookDefinition, Hooks
 from counterfoil.identity import Offset
+from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import Lease, SessionSummary, Stamped, ToolContext
 from counterfoil.providers.script import load_script
@@ -63,6 +65,14 @@ def tools(folder: Path) -> Tools:
     )
 
 
+def note(event: dict[str, Any]) -> dict[str, Any]:
+    """A hook that publishes a record for each call."""
+    return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "noted"}}
+
+
+NOTES = HookDefinition(name="note", tier="user", phase="PostToolUse", kind="python", entry=f"{__name__}:note")
+
+
 async def answering(session: Session) -> None:
     """Allow every ask, also one that was open before."""
     me = Principal(kind="local", name="tester")
@@ -84,6 +94,7 @@ async def main() -> None:
         provider_for=lambda meta: ScriptedProvider(script),
         toolset_for=lambda meta: tools(folder),
         settings=EngineSettings(rules=Rules(allow=("append", "put"))),
+        hooks_for=lambda meta: Hooks([NOTES], cwd=str(folder), environment={}, place=Place()),
     )
     if command == "prompt":
         owner = Principal(kind="local", name="tester")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from counterfoil.events import CallAccepted, CallFinished, CallStarted, RunFinished, RunStarted
+from counterfoil.events import CallAccepted, CallFinished, CallStarted, HookRecorded, RunFinished, RunStarted
 from counterfoil.events.codec import event_of
 from counterfoil.identity import START
 from counterfoil.stores.rows import verify
@@ -27,7 +27,7 @@ turns:
   - text: "Done."
 """
 ROOT = Path(__file__).parents[2]
-STEPS = 16
+STEPS = 24
 """More than the run has: the last ones show that the run ends by itself."""
 
 
@@ -57,7 +57,7 @@ async def test_a_kill_at_any_durable_step_loses_nothing_and_runs_nothing_twice(
     first = run(tmp_path, "prompt", step, when)
     if first.returncode != -signal.SIGKILL:
         assert first.returncode == 0 and "stop end_turn" in first.stdout, first.stderr
-        assert step > 12
+        assert step > 16
         return
     second = run(tmp_path, "resume")
     assert second.returncode == 0, second.stderr
@@ -78,6 +78,8 @@ async def check_log(folder: Path) -> None:
     started = Counter(e.tool_call_id for e in log if isinstance(e, CallStarted))
     assert Counter(e.tool_call_id for e in finished) == Counter(list(accepted)), "each call has one result"
     assert len([e for e in log if isinstance(e, RunStarted)]) == len([e for e in log if isinstance(e, RunFinished)])
+    revisions = [e.record.revision for e in log if isinstance(e, HookRecorded)]
+    assert revisions == sorted(set(revisions)) and revisions, "no revision comes twice, over any death"
     for result in finished:
         check_call(folder, accepted[result.tool_call_id], result, started[result.tool_call_id])
 

@@ -15,7 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from counterfoil import events as ev
 from counterfoil.engine import EngineSettings, Session
 from counterfoil.events.codec import envelope_of, event_of
+from counterfoil.hooks import HookDefinition, Hooks
 from counterfoil.identity import START, Offset, SessionID
+from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import ModelSettings
 from counterfoil.providers import anthropic, openai, openai_chat
@@ -39,6 +41,18 @@ calls = st.lists(
 )
 plans = st.lists(st.one_of(calls, st.sampled_from(["text", "error", "empty"]), st.just("fatal")), max_size=4)
 reactions = st.sampled_from(["allow", "deny", "park", "cancel"])
+
+
+async def speak(event: dict[str, Any]) -> dict[str, Any] | None:
+    """A hook that publishes a record for every other kind of call, from reads side by side too."""
+    if event["tool_name"] in ("act", "fails"):
+        return None
+    name = event["hook_event_name"]
+    return {"hookSpecificOutput": {"hookEventName": name, "additionalContext": f"{event['tool_name']} was noted"}}
+
+
+SPEAKS = HookDefinition(name="pre", tier="user", phase="PreToolUse", kind="python", entry=f"{__name__}:speak")
+SPEAKS_AFTER = HookDefinition(name="post", tier="user", phase="PostToolUse", kind="python", entry=f"{__name__}:speak")
 
 
 class Sessions(RuleBasedStateMachine):
@@ -65,6 +79,7 @@ class Sessions(RuleBasedStateMachine):
             *tools,
             store=self.store,
             provider=lambda meta: self.model,
+            hooks=lambda meta: Hooks([SPEAKS, SPEAKS_AFTER], cwd="/", environment={}, place=Place()),
             settings=EngineSettings(rules=rules, compaction_keep=2),
         )
         self.limits = ev.Limits(max_repeated_turns=0, max_turns=30)
@@ -233,6 +248,12 @@ class Sessions(RuleBasedStateMachine):
         ended = [e.run_id for e in log if isinstance(e, ev.RunFinished)]
         run = self.session.state.run
         assert started == [*ended, *([run.run_id] if run is not None else [])]
+
+    @invariant()
+    def revisions_only_grow(self) -> None:
+        numbers = [e.record.revision for e in self.log() if isinstance(e, ev.HookRecorded)]
+        assert numbers == sorted(set(numbers))
+        assert self.session.state.revision == max(numbers, default=0)
 
     @invariant()
     def nothing_runs_twice_and_nothing_runs_unapproved(self) -> None:
