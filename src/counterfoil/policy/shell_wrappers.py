@@ -169,7 +169,7 @@ def _wrapper(command: Simple, name: str, options: _Options) -> Unwrapped | None:
         flags = _flag("opaque", f"{name} with {fault or 'a compound command'}", command)
     elif options.why:
         flags = _flag("wrapper", f"{name} {options.why}", command)
-    lines = (" ".join(w.text for w in rest),) if name == "watch" and all(w.static for w in rest) else ()
+    lines = _again(" ".join(word.text for word in rest)) if name == "watch" else ()
     return Unwrapped(inner=inner, lines=lines, flags=flags, through=not flags)
 
 
@@ -242,13 +242,19 @@ def _shell(command: Simple, name: str) -> Unwrapped | None:
             strict = False
         wants_text = wants_text or (option[0] == "-" and not option.startswith("--") and "c" in option)
     if at >= len(words) or not words[at].static or words[at].glob:
-        return Unwrapped(flags=_flag("opaque", f"{name} runs what isn't known before it runs", command))
+        again = _again(words[at].text) if wants_text and at < len(words) else ()
+        return Unwrapped(lines=again, flags=_flag("opaque", f"{name} runs what isn't known before it runs", command))
     if not wants_text:
         if words[at].text == "-" or words[at].text.startswith("/dev/") or not strict:
             return Unwrapped(flags=_flag("opaque", f"{name} runs what it reads", command))
         return None
     flags = () if strict else _flag("wrapper", f"{name} with options that change what runs", command)
     return Unwrapped(lines=(words[at].text,), flags=flags, through=not flags)
+
+
+def _again(text: str) -> tuple[str, ...]:
+    """A text that a shell reads again; what isn't known in it stands there as a variable."""
+    return (text.replace(UNKNOWN, "$_"),) if text.strip() else ()
 
 
 def _opaque(command: Simple, name: str) -> Unwrapped:
@@ -263,8 +269,7 @@ def _opaque(command: Simple, name: str) -> Unwrapped:
     elif name in ("ssh", "mosh", "parallel"):
         rest = _after_options(rest, skip=name != "parallel")
     text = " ".join(word.text for word in rest)
-    lines = (text,) if UNKNOWN not in text and text.strip() else ()
-    return Unwrapped(inner=_inner(rest, command), lines=lines, flags=flags)
+    return Unwrapped(inner=_inner(rest, command), lines=_again(text), flags=flags)
 
 
 def _after_options(words: tuple[Word, ...], *, skip: bool) -> tuple[Word, ...]:
