@@ -15,12 +15,13 @@ import msgspec
 from counterfoil.cli import compose
 from counterfoil.cli.terminal import is_terminal
 from counterfoil.errors import UsageError
-from counterfoil.events import Ask, Principal, Verdict
+from counterfoil.events import Ask, Principal, Scope, Verdict
 from counterfoil.scrollback import visible, visible_line
 
 TTY = "/dev/tty"
 _YES: tuple[Verdict, ...] = ("allow", "release")
 _NO: tuple[Verdict, ...] = ("deny", "withhold")
+_SCOPES: dict[str, Scope] = {"s": "session", "session": "session", "a": "always", "always": "always"}
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +30,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     principal: Principal
     note: str = ""
+    scope: Scope = "once"
 
 
 Asker = Callable[[Ask], Awaitable[Reply | None]]
@@ -84,6 +86,8 @@ def describe(ask: Ask) -> str:
         first, *rest = visible(text).split("\n")
         lines.append(f"    {visible_line(name)}: {first}")
         lines += [f"    {' ' * len(visible_line(name))}  {line}" for line in rest]
+    if ask.rule is not None:
+        lines.append(f"    rule that [s] and [a] would learn: {visible_line(ask.rule)}")
     lines.append(f"    (call {ask.tool_call_id}, {ask.ask_id})")
     return "\n".join(lines)
 
@@ -110,7 +114,8 @@ async def _dialogue(fd: int, ask: Ask) -> Reply | None:
     _forget_typed(fd)
     yes, no = verdict_for(ask, "allow"), verdict_for(ask, "deny")
     while True:
-        _write(fd, f"  [y] {yes}  [n] {no}  [e] {no} with a note  > ")
+        wider = "[s] this session  [a] always  " if ask.rule is not None else ""
+        _write(fd, f"  [y] {yes}  {wider}[n] {no}  [e] {no} with a note  > ")
         line = await _line(fd)
         if line is None:
             _write(fd, "\n")
@@ -118,6 +123,8 @@ async def _dialogue(fd: int, ask: Ask) -> Reply | None:
         word = line.strip().lower()
         if word in ("y", "yes", yes):
             return Reply(verdict=yes, principal=compose.principal())
+        if ask.rule is not None and word in _SCOPES:
+            return Reply(verdict=yes, principal=compose.principal(), scope=_SCOPES[word])
         if word in ("n", "no", no):
             return Reply(verdict=no, principal=compose.principal())
         if word == "e":

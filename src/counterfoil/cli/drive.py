@@ -122,7 +122,7 @@ class Drive:
             return
         self.reporter.event(envelope, self.seen)
         event = envelope.event
-        if isinstance(event, AskOpened):
+        if isinstance(event, AskOpened) and not event.ask.deferred:
             self._asking[event.ask.ask_id] = asyncio.ensure_future(self._answer_or_park(event.ask))
         elif isinstance(event, AskSettled):
             self._asking.pop(event.receipt.ask_id, None)
@@ -143,7 +143,9 @@ class Drive:
         if reply is None:
             return False
         with contextlib.suppress(AnswerRefused):
-            await self.session.answer(ask.ask_id, reply.verdict, principal=reply.principal, note=reply.note)
+            await self.session.answer(
+                ask.ask_id, reply.verdict, principal=reply.principal, note=reply.note, scope=reply.scope
+            )
         return True
 
 

@@ -71,6 +71,14 @@ class Answer(StrEnum):
     deny = "deny"
 
 
+class Scope(StrEnum):
+    """How far an allowing answer reaches."""
+
+    once = "once"
+    session = "session"
+    always = "always"
+
+
 Output = Annotated[OutputFormat, typer.Option("--output", help="Final text, one JSON object, or one line per event.")]
 Ask = Annotated[
     AskPolicy | None,

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from counterfoil.config import Settings, api_key, find_provider
-from counterfoil.engine import Engine, EngineSettings
+from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
 from counterfoil.errors import ConfigError
+from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import EventStore, Provider, Toolset
+from counterfoil.ports import EventStore, HookRunner, Provider, Toolset
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
 from counterfoil.state import Meta
+
+if TYPE_CHECKING:
+    from counterfoil.hooks import HookDefinition
 
 log = logging.getLogger("counterfoil.service")
 
 
 class LocalService:
-    """Sessions of one state directory. `script` is what the provider `scripted` follows.
+    """Sessions of one state directory. `script` is what the provider `scripted` follows. `hooks` are all that the
+    configuration admits.
 
     Close it at the end: the store is given up then.
     """
@@ -34,10 +40,12 @@ class LocalService:
         store: EventStore | None = None,
         script: Path | None = None,
         personal_folder: Path | None = None,
+        hooks: Sequence[HookDefinition] = (),
     ) -> None:
         self.settings = settings
         self._env = dict(env)
         self._script = script
+        self._hooks = tuple(hooks)
         self._personal = personal_instructions(personal_folder) if personal_folder is not None else ""
         self.store = store if store is not None else _open_store(settings.state_dir)
         self.engine = Engine(
@@ -45,6 +53,8 @@ class LocalService:
             provider_for=self._provider,
             toolset_for=self._toolset,
             settings=self._engine_settings(),
+            hooks_for=self._hooks_for,
+            transcript_dir=settings.state_dir / "transcripts",
             output_dir=settings.state_dir / "outputs",
             environment=self._env,
         )
@@ -86,6 +96,16 @@ class LocalService:
         from counterfoil.tools import BuiltinTools
 
         return BuiltinTools(Path(meta.workspace), environment=self._env, disabled=self.settings.tools.disabled)
+
+    def _hooks_for(self, meta: Meta) -> HookRunner:
+        """The hooks of a session. Commands start from an environment without secrets, and without our own keys."""
+        if not self._hooks:
+            return NO_HOOKS
+        from counterfoil.hooks import Hooks
+        from counterfoil.tools.environment import scrubbed
+
+        place = Place(workspace=os.path.realpath(meta.workspace), home=os.path.realpath(Path.home()))
+        return Hooks(self._hooks, cwd=meta.workspace, environment=scrubbed(self._env), place=place)
 
     async def close(self) -> None:
         """Give up the store."""
