@@ -47,6 +47,7 @@ class Session:
         self._answers = asyncio.Lock()
         self._driving: asyncio.Task[RunOutcome] | None = None
         self._cancelled = False
+        self._open = False
         self._begun = False
         self._ran = False
 
@@ -107,8 +108,10 @@ class Session:
         hooks = self._ctx.hooks
         if not (hooks.wants("SessionStart") or hooks.wants("UserPromptSubmit")):
             await self._ctx.publish(RunStarted(run_id=run_id), UserPrompt(parts=parts))
-            return None
+            return self._opened()
         await self._ctx.publish(RunStarted(run_id=run_id))
+        if stop := self._opened():
+            return stop
         contexts: list[Event] = []
         if not self._begun:
             contexts += await hooking.session_start(self._ctx, "startup" if self.state.runs == 1 else "resume")
@@ -126,7 +129,7 @@ class Session:
     async def _drive(self, begin: Callable[[], Awaitable[Stop | None]] | None) -> RunOutcome:
         if self._driving is not None:
             raise SessionBusy(f"session {self.id} is running", hint="steer it, or wait for its end")
-        self._cancelled, self._ran = False, True
+        self._cancelled, self._open, self._ran = False, False, True
         self._driving = asyncio.ensure_future(self._to_the_end(begin))
         try:
             return await asyncio.shield(self._driving)
@@ -141,7 +144,7 @@ class Session:
         stop = Stop(reason="cancelled")
         run = self.state.run
         try:
-            dropped = await begin() if begin is not None else None
+            dropped = await begin() if begin is not None else self._opened()
             run = self.state.run
             stop = dropped or await drive(self._ctx)
         except Parked as parked:
@@ -153,11 +156,29 @@ class Session:
             stop = store_stop(fault)
             return self._unrecorded(stop, run.run_id if run else None)
         try:
-            await finish(self._ctx, stop)
+            await self._finish(stop)
         except StoreError as fault:
             stop = store_stop(fault)
             return self._unrecorded(stop, run.run_id if run else None)
         return self._outcome(stop)
+
+    def _opened(self) -> Stop | None:
+        """The run is in the log: from here on `cancel` breaks off what it waits for. A stop, where that came before."""
+        self._open = True
+        return Stop(reason="cancelled") if self._cancelled else None
+
+    async def _finish(self, stop: Stop) -> None:
+        """Publish the run's end. Who cancels now comes too late: it is over."""
+        ending = asyncio.ensure_future(finish(self._ctx, stop))
+        while not ending.done():
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                if ending.cancelled() or not self._cancelled:
+                    raise
+            except BaseException:
+                break
+        ending.result()
 
     def _outcome(self, stop: Stop | None, *, deferred: bool = False) -> RunOutcome:
         state = self.state
@@ -183,7 +204,8 @@ class Session:
         """Stop the run: what runs is stopped, open asks are withdrawn, every call gets its result."""
         if self._driving is not None and not self._driving.done():
             self._cancelled = True
-            self._driving.cancel()
+            if self._open:
+                self._driving.cancel()
 
     def park(self) -> None:
         """Leave the drive at the ask that it waits at; the ask stays open for whoever answers later."""
