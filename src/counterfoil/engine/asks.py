@@ -14,6 +14,7 @@ from counterfoil.events import (
     AskOpened,
     AskSettled,
     AskWithdrawn,
+    Event,
     GrantChanged,
     Principal,
     Receipt,
@@ -73,16 +74,16 @@ async def defer(ctx: Context, call: OpenCall, reason: str) -> NoReturn:
 
 async def withdraw(ctx: Context, call: OpenCall, reason: str) -> None:
     """Take back the open ask of `call`; an answer that comes later changes nothing."""
-    if call.ask_id is None or call.ask_id not in ctx.state.asks:
-        return
-    await ctx.publish(
-        AskWithdrawn(
-            ask_id=call.ask_id,
-            origin_session_id=ctx.state.meta.session_id,
-            tool_call_id=call.tool_call_id,
-            reason=reason,
-        )
-    )
+
+    def withdrawn() -> list[Event]:
+        if call.ask_id is None or call.ask_id not in ctx.state.asks:
+            return []
+        origin = ctx.state.asks[call.ask_id].origin_session_id
+        return [
+            AskWithdrawn(ask_id=call.ask_id, origin_session_id=origin, tool_call_id=call.tool_call_id, reason=reason)
+        ]
+
+    await ctx.publisher.publish_made(withdrawn)
 
 
 def _waiter(ctx: Context, ask_id: AskID) -> asyncio.Future[Receipt | None]:
@@ -110,38 +111,62 @@ async def settle(
 ) -> Receipt:
     """Answer the ask: exactly the call that it shows, with exactly the arguments that it shows.
 
-    The caller holds the session's answer lock. Raises `AskIsSettled` (with the receipt that won),
-    `AskWithdrawn`, `AskNotFound`; then nothing changed. The same verdict with the same key is one answer.
+    Whoever waits for the answer gets it, also where the caller is cancelled meanwhile. Raises `AskIsSettled` (with
+    the receipt that won), `AskWithdrawn`, `AskNotFound`; then nothing changed. The same verdict with the same key
+    is one answer.
     """
-    ask = ctx.state.asks.get(ask_id)
-    if ask is None:
-        return _settled_before(ctx, ask_id, verdict, idempotency_key)
-    if scope != "once" and ask.rule is None:
-        raise UsageError(f"no rule can be learned from ask {ask_id}", hint="answer it for this once")
-    if verdict not in ask.choices:
-        raise UsageError(f"ask {ask_id} offers {', '.join(ask.choices)}; the answer was {verdict}")
-    receipt = Receipt(
-        ask_id=ask.ask_id,
-        origin_session_id=ask.origin_session_id,
-        tool_call_id=ask.tool_call_id,
-        review_id=ask.review_id,
-        verdict=verdict,
-        scope=scope,
-        decided_by=principal,
-        decided_at=ctx.parts.clock.now(),
-        arguments_digest=ask.arguments_digest,
-        note=note,
-        idempotency_key=idempotency_key,
-    )
-    learned = _learned(ask, receipt)
-    await ctx.publish(AskSettled(receipt=receipt), *learned)
+    found: list[Receipt] = []
+    learned: list[GrantChanged] = []
+
+    def settled() -> list[Event]:
+        ask = ctx.state.asks.get(ask_id)
+        if ask is None:
+            found.append(_settled_before(ctx, ask_id, verdict, idempotency_key))
+            return []
+        _check(ask, verdict, scope)
+        receipt = Receipt(
+            ask_id=ask.ask_id,
+            origin_session_id=ask.origin_session_id,
+            tool_call_id=ask.tool_call_id,
+            review_id=ask.review_id,
+            verdict=verdict,
+            scope=scope,
+            decided_by=principal,
+            decided_at=ctx.parts.clock.now(),
+            arguments_digest=ask.arguments_digest,
+            note=note,
+            idempotency_key=idempotency_key,
+        )
+        found.append(receipt)
+        learned.extend(_learned(ask, receipt))
+        return [AskSettled(receipt=receipt), *learned]
+
+    try:
+        await ctx.publisher.publish_made(settled)
+    finally:
+        _tell(ctx, ask_id, learned)
+    return found[0]
+
+
+def _tell(ctx: Context, ask_id: AskID, learned: list[GrantChanged]) -> None:
+    """What follows from an answer once it is in the log."""
+    receipt = ctx.state.receipts.get(ask_id)
+    if receipt is None:
+        return
     for change in learned:
-        if scope == "always":
+        if change.scope == "always":
             ctx.settings.on_grant(ctx.state.meta, change)
     waiter = ctx.waiters.get(ask_id)
     if waiter is not None and not waiter.done():
         waiter.set_result(receipt)
-    return receipt
+
+
+def _check(ask: Ask, verdict: Verdict, scope: Scope) -> None:
+    """Raise `UsageError` for an answer that the ask doesn't offer."""
+    if scope != "once" and ask.rule is None:
+        raise UsageError(f"no rule can be learned from ask {ask.ask_id}", hint="answer it for this once")
+    if verdict not in ask.choices:
+        raise UsageError(f"ask {ask.ask_id} offers {', '.join(ask.choices)}; the answer was {verdict}")
 
 
 def _learned(ask: Ask, receipt: Receipt) -> list[GrantChanged]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -71,9 +71,16 @@ class Publisher:
 
         Runs to its end even where the caller is cancelled in the meantime; the cancellation goes on after it.
         """
-        if not items:
-            return
-        task = asyncio.ensure_future(self._publish([i if isinstance(i, Entry) else Entry(i) for i in items]))
+        if items:
+            await self.publish_made(lambda: items)
+
+    async def publish_made(self, make: Callable[[], Sequence[Event | Entry]]) -> None:
+        """Publish what `make` makes of the state once it is its turn: nothing is published between its look and that.
+
+        For events that hang on what others may publish at the same time. What `make` raises is passed on; then
+        nothing happened. In everything else like `publish`.
+        """
+        task = asyncio.ensure_future(self._publish(make))
         cancelled = False
         while not task.done():
             try:
@@ -106,10 +113,13 @@ class Publisher:
         """Tell one new watcher what it missed of a transient stream."""
         watch.offer(self._envelope(event, self._seq, self._clock.now()))
 
-    async def _publish(self, entries: Sequence[Entry]) -> None:
+    async def _publish(self, make: Callable[[], Sequence[Event | Entry]]) -> None:
         async with self._lock:
             if self._failed is not None:
                 raise self._failed
+            entries = [item if isinstance(item, Entry) else Entry(item) for item in make()]
+            if not entries:
+                return
             batch = self._stamp(entries)
             summary = self._summary_after(entries)
             try:

@@ -13,9 +13,9 @@ from counterfoil.engine.limits import reached
 from counterfoil.engine.recover import closing
 from counterfoil.engine.turn import MalformedTurn, ask_model
 from counterfoil.errors import CounterfoilError, ProviderError, StoreError
-from counterfoil.events import CallStatus, ErrorInfo, Notice, RunFinished
+from counterfoil.events import CallStatus, ErrorInfo, Event, Notice, RunFinished
 from counterfoil.ports import ModelTurn
-from counterfoil.state import TurnItem
+from counterfoil.state import SessionState, TurnItem
 
 log = logging.getLogger("counterfoil.engine")
 
@@ -103,9 +103,15 @@ async def finish(ctx: Context, stop: Stop) -> None:
         return
     if stop.reason in ("provider_error", "malformed_turn"):
         await stop_failure(ctx, stop)
-    run = ctx.state.run
+    await ctx.publisher.publish_made(lambda: _end(ctx.state, stop))
+    await ctx.publisher.snapshot(at_end=True)
+
+
+def _end(state: SessionState, stop: Stop) -> list[Event]:
+    run = state.run
+    assert run is not None
     status: CallStatus = "cancelled" if stop.reason == "cancelled" else "interrupted"
-    events = closing(ctx.state, status, "cancelled" if status == "cancelled" else "ended")
+    events = closing(state, status, "cancelled" if status == "cancelled" else "ended")
     finished = RunFinished(
         run_id=run.run_id,
         stop_reason=stop.reason,
@@ -114,8 +120,7 @@ async def finish(ctx: Context, stop: Stop) -> None:
         text=run.last_text,
         error=stop.error,
     )
-    await ctx.publish(*events, finished)
-    await ctx.publisher.snapshot(at_end=True)
+    return [*events, finished]
 
 
 def _info(fault: CounterfoilError, *, permanent: bool) -> ErrorInfo:

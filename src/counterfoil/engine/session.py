@@ -94,17 +94,22 @@ class Session:
         if run is None:
             raise NotResumable(f"session {self.id} has no open run", hint="give it a prompt instead")
         if not run.prompted:
-            await self._ctx.publish(*closing_run(self.state, "interrupted", "interrupted", "interrupted"))
+            await self._close_run()
             raise NotResumable(
                 f"session {self.id} stopped before its prompt was recorded", hint="give the prompt again"
             )
         return await self._drive(None)
 
+    async def _close_run(self) -> None:
+        """End what an earlier process left open."""
+        await self._ctx.publisher.publish_made(
+            lambda: closing_run(self.state, "interrupted", "interrupted", "interrupted")
+        )
+
     async def _begin(self, parts: tuple[Part, ...]) -> Stop | None:
         """Record the start of a run and its prompt, unless a hook drops the prompt: then the stop."""
-        left_open = closing_run(self.state, "interrupted", "interrupted", "interrupted")
         run_id = self._ctx.parts.ids.run()
-        await self._ctx.publish(*left_open)
+        await self._close_run()
         hooks = self._ctx.hooks
         if not (hooks.wants("SessionStart") or hooks.wants("UserPromptSubmit")):
             await self._ctx.publish(RunStarted(run_id=run_id), UserPrompt(parts=parts))
