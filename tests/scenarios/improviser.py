@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +13,7 @@ from counterfoil.errors import ProviderError
 from counterfoil.events import StoredEvent, Usage
 from counterfoil.identity import Offset
 from counterfoil.ports import (
+    EventStore,
     Lease,
     ModelRequest,
     ModelTurn,
@@ -22,6 +25,7 @@ from counterfoil.ports import (
 )
 from counterfoil.providers.scripted import check_history
 from counterfoil.stores.memory import MemoryStore
+from counterfoil.stores.sqlite import SqliteStore
 
 ORIGIN = "improvised@test"
 
@@ -42,6 +46,9 @@ class Improviser:
             return
         step: Any = self.plan.pop(0) if self.plan else "text"
         yield TextChunk(text="So: ")
+        await asyncio.sleep(0)
+        if step == "cut":
+            raise ProviderError("stream_cut", "the stream ended early", permanent=False)
         if step == "error":
             raise ProviderError("overloaded", "too many requests", permanent=False, retry_after=0.0)
         if step == "fatal":
@@ -60,12 +67,13 @@ class Improviser:
 def _turn(calls: Sequence[tuple[str, str, Any]]) -> ModelTurn:
     proposed = tuple(
         ProposedCall(
-            pairing_id=pairing,
+            pairing_id=pairing or f"made-{position}",
+            made=not pairing,
             tool=tool,
             arguments=arguments if isinstance(arguments, dict) else None,
             problem=None if isinstance(arguments, dict) else "not an object",
         )
-        for tool, pairing, arguments in calls
+        for position, (tool, pairing, arguments) in enumerate(calls)
     )
     usage = Usage(input_tokens=3, output_tokens=2, requests=1)
     return ModelTurn(text="So: calls.", calls=proposed, usage=usage, stop_reason="tool_use")
@@ -75,31 +83,59 @@ class Died(BaseException):
     """The process is gone, as far as the session can tell."""
 
 
-class DyingStore(MemoryStore):
-    """Dies at an append that is `fuse` appends away: before it is written, or after and without telling."""
+class Fuse:
+    """Burns down with each append: the process dies at the last one, before it is written, or after and untold."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.fuse: int | None = None
+        self.left: int | None = None
         self.after = False
         self.lease: Lease | None = None
 
-    async def append(
-        self, lease: Lease, expected: Offset, batch: Sequence[Stamped], summary: SessionSummary | None = None
-    ) -> list[StoredEvent]:
+    async def burn(self, lease: Lease, append: Callable[[], Awaitable[list[StoredEvent]]]) -> list[StoredEvent]:
+        """Do `append`, if the process lives. Others get their turn before and after."""
         self.lease = lease
-        if self.fuse is not None:
-            self.fuse -= 1
-        dies = self.fuse is not None and self.fuse <= 0
+        if self.left is not None:
+            self.left -= 1
+        dies = self.left is not None and self.left <= 0
+        await asyncio.sleep(0)
         if dies and not self.after:
             raise Died
-        stored = await super().append(lease, expected, batch, summary)
+        stored = await append()
+        await asyncio.sleep(0)
         if dies:
             raise Died
         return stored
 
-    async def bury(self) -> None:
+    async def bury(self, store: EventStore) -> None:
         """The dead holder's lease is free again."""
-        self.fuse = None
+        self.left = None
         assert self.lease is not None
-        await self.release(self.lease)
+        await store.release(self.lease)
+
+
+class DyingMemory(MemoryStore):
+    """A memory store with a fuse."""
+
+    def __init__(self, fuse: Fuse) -> None:
+        super().__init__()
+        self._fuse = fuse
+
+    async def append(
+        self, lease: Lease, expected: Offset, batch: Sequence[Stamped], summary: SessionSummary | None = None
+    ) -> list[StoredEvent]:
+        go = super().append
+        return await self._fuse.burn(lease, lambda: go(lease, expected, batch, summary))
+
+
+class DyingDatabase(SqliteStore):
+    """A database with a fuse."""
+
+    def __init__(self, folder: Path, fuse: Fuse) -> None:
+        super().__init__(folder)
+        self._fuse = fuse
+
+    async def append(
+        self, lease: Lease, expected: Offset, batch: Sequence[Stamped], summary: SessionSummary | None = None
+    ) -> list[StoredEvent]:
+        go = super().append
+        return await self._fuse.burn(lease, lambda: go(lease, expected, batch, summary))
