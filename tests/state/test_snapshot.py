@@ -17,7 +17,11 @@ from counterfoil.state.snapshot import FORMAT
 from tests.support.sessions import Log, random_log, session_log
 from tests.support.strategies import examples
 
-SHAPE = {1: "blake2b:00b11a78aecb74781d7e9720851787aa", 2: "blake2b:ea6ef5ed4add8c5250a90c281a0b010c"}
+SHAPE = {
+    1: "blake2b:00b11a78aecb74781d7e9720851787aa",
+    2: "blake2b:ea6ef5ed4add8c5250a90c281a0b010c",
+    3: "blake2b:0497b4503a0bc6d6196dd1e12849296f",
+}
 """The digest of the state's shape in each format."""
 
 

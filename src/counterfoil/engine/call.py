@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import traceback
 
 import msgspec
 
@@ -173,7 +174,8 @@ async def execute(ctx: Context, call: OpenCall) -> CallFinished:
         text = f"{call.tool} did not end within {tool.spec.timeout:g} s and was stopped."
         parts, status, executed = (TextPart(text=text),), "error", "unknown"
     except Exception as fault:  # a fault of the tool itself: the model and the person are told, the run goes on
-        log.exception("tool %s failed in call %s", call.tool, call.tool_call_id)
+        trace = clean_text("".join(traceback.format_exception(fault)))
+        log.error("tool %s failed in call %s\n%s", call.tool, call.tool_call_id, trace)
         text = f"{call.tool} failed: {type(fault).__name__}: {fault}"
         parts, status, executed = (TextPart(text=text),), "error", "unknown"
     took = int((ctx.parts.clock.monotonic() - began) * 1000)
