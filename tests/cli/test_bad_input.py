@@ -54,7 +54,7 @@ def refusing() -> Iterator[str]:
         (["run", "x", "--base-url", "http://127.0.0.1:1"], "no model is chosen"),
         (["run", "x", "--base-url", "nowhere", "--model", "m"], "--base-url: 'nowhere' is not an http or https URL"),
         (["run", "x", "--script", "missing.yaml"], "missing.yaml: No such file or directory"),
-        (["run", "x", "--script", "s", "--deny", "Bash(rm *)"], "specifiers in parentheses aren't supported"),
+        (["run", "x", "--script", "s", "--deny", "Bash(rm *"], "the closing parenthesis is missing"),
         (["run", "x", "--resume", "last", "--continue"], "exclude each other"),
         (["run", "x", "--script", "s", "--workspace", "missing"], "is not a folder"),
         (["run", "x", "--output", "xml"], "Invalid value for '--output'"),

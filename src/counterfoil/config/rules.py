@@ -1,10 +1,8 @@
-"""Permission rules as this version has them: a tool name, or a pattern with `*` over tool names."""
+"""Permission rules in configuration: parsed by the one grammar, faults told with what to do."""
 
 from __future__ import annotations
 
-import re
-
-_PLAIN = re.compile(r"[A-Za-z_*][A-Za-z0-9_.*-]*")
+from counterfoil.policy.rules import RuleError, parse_rule
 
 
 def rule_fault(rule: str) -> tuple[str, str] | None:
@@ -12,12 +10,8 @@ def rule_fault(rule: str) -> tuple[str, str] | None:
 
     A rule that can't be kept is a fault and never ignored: a deny that isn't kept would be an allow.
     """
-    if "(" in rule or ")" in rule:
-        name = rule.split("(")[0].strip() or "Tool"
-        return (
-            f"rule {rule!r}: specifiers in parentheses aren't supported by this version, and are never ignored",
-            f"a plain rule is a tool name: {name!r}",
-        )
-    if not _PLAIN.fullmatch(rule):
-        return f"rule {rule!r} is not a tool name", "like 'Bash', 'Read' or 'mcp__server__*'"
+    try:
+        parse_rule(rule)
+    except RuleError as fault:
+        return fault.message, fault.hint or "see the page on permissions"
     return None

@@ -9,11 +9,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
+from counterfoil.config import Rule as ConfiguredRule
 from counterfoil.config import Settings, api_key, find_provider
 from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
 from counterfoil.errors import ConfigError
 from counterfoil.policy.paths import Place
-from counterfoil.policy.permissions import Rules
+from counterfoil.policy.permissions import Rules, read_denied
+from counterfoil.policy.rules import Rule, RuleSource, parse_rule
 from counterfoil.ports import EventStore, HookRunner, Provider, Toolset
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
@@ -63,9 +65,9 @@ class LocalService:
         rules, model = self.settings.permissions, self.settings.model
         return EngineSettings(
             rules=Rules(
-                deny=tuple(r.pattern for r in rules.deny),
-                ask=tuple(r.pattern for r in rules.ask),
-                allow=tuple(r.pattern for r in rules.allow),
+                deny=tuple(map(_parsed, rules.deny)),
+                ask=tuple(map(_parsed, rules.ask)),
+                allow=tuple(map(_parsed, rules.allow)),
             ),
             max_tokens=model.max_tokens,
             effort=model.effort,
@@ -93,9 +95,15 @@ class LocalService:
         )
 
     def _toolset(self, meta: Meta) -> Toolset:
-        from counterfoil.tools import BuiltinTools
+        from counterfoil.tools import BuiltinTools, ToolOptions
 
-        return BuiltinTools(Path(meta.workspace), environment=self._env, disabled=self.settings.tools.disabled)
+        denied = read_denied(self.engine.parts.settings.rules, _place(meta))
+        return BuiltinTools(
+            Path(meta.workspace),
+            environment=self._env,
+            options=ToolOptions(hidden=lambda path: denied(str(path))),
+            disabled=self.settings.tools.disabled,
+        )
 
     def _hooks_for(self, meta: Meta) -> HookRunner:
         """The hooks of a session. Commands start from an environment without secrets, and without our own keys."""
@@ -104,8 +112,7 @@ class LocalService:
         from counterfoil.hooks import Hooks
         from counterfoil.tools.environment import scrubbed
 
-        place = Place(workspace=os.path.realpath(meta.workspace), home=os.path.realpath(Path.home()))
-        return Hooks(self._hooks, cwd=meta.workspace, environment=scrubbed(self._env), place=place)
+        return Hooks(self._hooks, cwd=meta.workspace, environment=scrubbed(self._env), place=_place(meta))
 
     async def close(self) -> None:
         """Give up the store."""
@@ -119,6 +126,17 @@ class LocalService:
     ) -> Literal[False]:
         await self.close()
         return False
+
+
+def _place(meta: Meta) -> Place:
+    """Where the calls of a session are judged: symlinks resolved."""
+    return Place(workspace=os.path.realpath(meta.workspace), home=os.path.realpath(Path.home()))
+
+
+def _parsed(rule: ConfiguredRule) -> Rule:
+    """The rule with its source, which reasons name."""
+    source = rule.source
+    return parse_rule(rule.pattern, RuleSource(tier=source.tier, place=source.place, line=source.line))
 
 
 def _open_store(state_dir: Path) -> EventStore:
