@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterfoil.cli import exits, options
 
 if TYPE_CHECKING:
-    from counterfoil.config import Report
+    from pathlib import Path
+
+    from counterfoil.config import Flags, Report
+
+_Call = Annotated[
+    str | None,
+    typer.Option(
+        "--call",
+        metavar="CALL",
+        help="Say what would be decided on a call: 'Bash(git log && rm x)', 'Read(.env)', 'WebFetch(example.com)'.",
+        show_default=False,
+    ),
+]
 
 app = typer.Typer(help="Look at the configuration.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -22,21 +34,57 @@ def config() -> None:
 
 @app.command(epilog=exits.HELP)
 def check(
-    workspace: options.Workspace = None, as_json: options.AsJson = False, state_dir: options.StateDir = None
+    call: _Call = None,
+    mode: options.Mode = None,
+    allow: options.Allow = None,
+    deny: options.Deny = None,
+    workspace: options.Workspace = None,
+    as_json: options.AsJson = False,
+    state_dir: options.StateDir = None,
 ) -> int:
-    """Show each file, each value with its source, and every fault. Exits 2 where there is one."""
+    """Show each file, each value with its source, and every fault; or what the rules say of one call.
+
+    Exits 2 where there is a fault.
+    """
     import os
 
     from counterfoil.cli.compose import folder
     from counterfoil.cli.terminal import print_json
     from counterfoil.config import Flags, examine, explain
 
-    report = explain(*examine(folder(workspace), os.environ, Flags(state_dir=state_dir)))
+    flags = Flags(
+        state_dir=state_dir,
+        mode=None if mode is None else mode.value,
+        allow=tuple(allow or ()),
+        deny=tuple(deny or ()),
+    )
+    if call is not None:
+        return _judge(call, flags, folder(workspace), as_json=as_json)
+    report = explain(*examine(folder(workspace), os.environ, flags))
     if as_json:
         print_json(report)
     else:
         _print(report)
     return exits.USAGE if any(p.fatal for p in report.problems) else exits.DONE
+
+
+def _judge(call: str, flags: Flags, workspace: Path, *, as_json: bool) -> int:
+    import os
+
+    from counterfoil.cli.compose import load_settings
+    from counterfoil.cli.terminal import print_json, print_line
+    from counterfoil.scrollback import visible_line
+    from counterfoil.service.judge import judge
+
+    decision = judge(call, load_settings(workspace, flags), workspace, os.environ)
+    if as_json:
+        print_json(decision)
+        return exits.DONE
+    print_line(f"{decision.verdict}: {visible_line(decision.reason)}")
+    for part in decision.parts:
+        print_line(f"  {part.verdict:5}  {visible_line(part.text) or '-'}")
+        print_line(f"         {visible_line(part.reason)}")
+    return exits.DONE
 
 
 def _print(report: Report) -> None:

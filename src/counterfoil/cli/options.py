@@ -92,3 +92,22 @@ Ask = Annotated[
 Mode = Annotated[
     ModeName | None, typer.Option("--mode", help="The permission mode.  [default: default]", show_default=False)
 ]
+
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow",
+        metavar="RULE",
+        help="Allow a tool, `Bash(git log *)`, `mcp__server`. Repeatable.",
+        show_default=False,
+    ),
+]
+Deny = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--deny",
+        metavar="RULE",
+        help="Deny a tool, `Bash(rm *)`, `Read(.env)`. Repeatable; deny always wins.",
+        show_default=False,
+    ),
+]

@@ -25,14 +25,6 @@ _Resume = Annotated[
     typer.Option("--resume", metavar="SESSION", help="Give the prompt to this session.", show_default=False),
 ]
 _Continue = Annotated[bool, typer.Option("--continue", help="Give the prompt to this folder's last session.")]
-_Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow", metavar="RULE", help="Allow a tool, or `mcp__server__*`. Repeatable.", show_default=False),
-]
-_Deny = Annotated[
-    list[str] | None,
-    typer.Option("--deny", metavar="RULE", help="Deny a tool. Repeatable; deny always wins.", show_default=False),
-]
 
 
 def run(
@@ -45,8 +37,8 @@ def run(
     mode: options.Mode = None,
     max_turns: _MaxTurns = None,
     ask: options.Ask = None,
-    allow: _Allow = None,
-    deny: _Deny = None,
+    allow: options.Allow = None,
+    deny: options.Deny = None,
     patch: _PatchFile = None,
     resume: _Resume = None,
     continue_: _Continue = False,

@@ -69,6 +69,7 @@ def _values(settings: Settings) -> list[ValueReport]:
         for name in ("wire", "base_url", "api_key_env", "timeout"):
             rows.append(_row(settings, f"providers.{provider.name}.{name}", getattr(provider, name)))
         rows.append(_row(settings, f"providers.{provider.name}.headers", sorted(provider.headers)))
+    rows += [ValueReport(field=f"hooks.{h.phase}", value=h.name, source=h.place) for h in settings.hooks]
     return rows
 
 

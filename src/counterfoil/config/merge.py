@@ -19,16 +19,18 @@ from counterfoil.config.values import (
     ProviderSettings,
     Rule,
     Settings,
+    Source,
     Tier,
     ToolSettings,
     UiSettings,
 )
 from counterfoil.events import Limits
+from counterfoil.hooks.definition import HookDefinition
 
 _T = typing.TypeVar("_T", bound=msgspec.Struct)
 
 WIRES: tuple[Wire, ...] = typing.get_args(Wire)
-_FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny")})
+_FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny"), ("permissions", "ask")})
 """What a project's own file may set before its folder is trusted: nothing that makes anything less strict."""
 _LISTS = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("tools", "disabled")})
 
@@ -58,9 +60,27 @@ def merge(tiers: Sequence[Tier], state_dir: Path) -> Settings:
         limits=_struct(Limits, "limits", single),
         tools=ToolSettings(disabled=tuple(r.pattern for r in _rules(added.get(("tools", "disabled"), ())))),
         ui=_struct(UiSettings, "ui", single),
+        hooks=tuple(_hooks(tiers, problems)),
         sources={a.field: a.source for a in (*single.values(), *(a for several in added.values() for a in several))},
         problems=tuple(problems + faults),
     )
+
+
+def _hooks(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[HookDefinition]:
+    """The hooks of operator and user. A project's own never run before its folder is trusted."""
+    for tier in tiers:
+        if tier.name != "project":
+            yield from tier.hooks
+        elif tier.hooks:
+            problems.append(
+                Problem(
+                    source=Source(tier="project", place=tier.place),
+                    field="hooks",
+                    text=f"{len(tier.hooks)} hooks of the project's own file are ignored",
+                    hint="put them into your user configuration",
+                    fatal=False,
+                )
+            )
 
 
 def _admitted(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[Assignment]:

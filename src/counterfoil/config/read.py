@@ -57,7 +57,14 @@ def parse_tier(name: TierName, place: str, data: bytes) -> Tier:
         return _broken(name, place, line, f"is not valid TOML: {_AT_LINE.sub('', message)}")
     except RecursionError:
         return _broken(name, place, None, "is nested too deeply")
-    return _Check(name, place, key_lines(text)).tier(tree)
+    hooks = tree.pop("hooks", None)
+    tier = _Check(name, place, key_lines(text)).tier(tree)
+    if hooks is None:
+        return tier
+    from counterfoil.config.hooks import read_hooks
+
+    definitions, problems = read_hooks(name, place, text, hooks)
+    return msgspec.structs.replace(tier, hooks=tuple(definitions), problems=(*tier.problems, *problems))
 
 
 def _broken(name: TierName, place: str, line: int | None, text: str) -> Tier:

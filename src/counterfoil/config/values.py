@@ -9,6 +9,7 @@ import msgspec
 
 from counterfoil.config.schema import Effort, Wire
 from counterfoil.events import Limits, Mode
+from counterfoil.hooks.definition import HookDefinition
 
 TierName = Literal["default", "operator", "user", "project", "environment", "flag"]
 
@@ -61,6 +62,7 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True):
     found: bool = True
     assignments: tuple[Assignment, ...] = ()
     problems: tuple[Problem, ...] = ()
+    hooks: tuple[HookDefinition, ...] = ()
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,5 +135,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     tools: ToolSettings = ToolSettings()
     ui: UiSettings = UiSettings()
+    hooks: tuple[HookDefinition, ...] = ()
     sources: dict[str, Source] = {}
     problems: tuple[Problem, ...] = ()

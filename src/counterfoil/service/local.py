@@ -9,16 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from counterfoil.config import Rule as ConfiguredRule
 from counterfoil.config import Settings, api_key, find_provider
 from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
 from counterfoil.errors import ConfigError
 from counterfoil.policy.paths import Place
-from counterfoil.policy.permissions import Rules, read_denied
-from counterfoil.policy.rules import Rule, RuleSource, parse_rule
+from counterfoil.policy.permissions import read_denied
 from counterfoil.ports import EventStore, HookRunner, Provider, Toolset
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
+from counterfoil.service.rules import rules_of
 from counterfoil.state import Meta
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ log = logging.getLogger("counterfoil.service")
 
 
 class LocalService:
-    """Sessions of one state directory. `script` is what the provider `scripted` follows. `hooks` are all that the
-    configuration admits.
+    """Sessions of one state directory. `script` is what the provider `scripted` follows. `hooks` come in addition to
+    those of the settings.
 
     Close it at the end: the store is given up then.
     """
@@ -47,7 +46,7 @@ class LocalService:
         self.settings = settings
         self._env = dict(env)
         self._script = script
-        self._hooks = tuple(hooks)
+        self._hooks = (*settings.hooks, *hooks)
         self._personal = personal_instructions(personal_folder) if personal_folder is not None else ""
         self.store = store if store is not None else _open_store(settings.state_dir)
         self.engine = Engine(
@@ -62,13 +61,9 @@ class LocalService:
         )
 
     def _engine_settings(self) -> EngineSettings:
-        rules, model = self.settings.permissions, self.settings.model
+        model = self.settings.model
         return EngineSettings(
-            rules=Rules(
-                deny=tuple(map(_parsed, rules.deny)),
-                ask=tuple(map(_parsed, rules.ask)),
-                allow=tuple(map(_parsed, rules.allow)),
-            ),
+            rules=rules_of(self.settings),
             max_tokens=model.max_tokens,
             effort=model.effort,
             context_window=context_window,
@@ -131,12 +126,6 @@ class LocalService:
 def _place(meta: Meta) -> Place:
     """Where the calls of a session are judged: symlinks resolved."""
     return Place(workspace=os.path.realpath(meta.workspace), home=os.path.realpath(Path.home()))
-
-
-def _parsed(rule: ConfiguredRule) -> Rule:
-    """The rule with its source, which reasons name."""
-    source = rule.source
-    return parse_rule(rule.pattern, RuleSource(tier=source.tier, place=source.place, line=source.line))
 
 
 def _open_store(state_dir: Path) -> EventStore:
