@@ -20,11 +20,18 @@ def test_the_demo_shows_each_scene_and_can_be_seen_again(cli: Cli) -> None:
     assert again.out in shown.out
     value = cli("inspect", "last", "--json").json
     calls = value["calls"]
-    assert [c["tool"] for c in calls] == ["Read", "Read", "Glob", "Edit", "Bash"]
-    assert {c["status"] for c in calls} == {"ok"}
-    assert len({c["tool_call_id"] for c in calls}) == 5
+    assert [c["tool"] for c in calls] == ["Read", "Read", "Glob", "Edit", *["Bash"] * 5]
+    assert [c["status"] for c in calls] == [*["ok"] * 6, "blocked", "denied", "ok"]
+    assert len({c["tool_call_id"] for c in calls}) == 9
     assert "the greeting is right" in calls[4]["result"][0]["text"]
     assert calls[4]["asks"][0]["receipt"]["decided_by"] == {"kind": "policy", "name": "demo in a pipe"}
+    rewritten, blocked, denied, again_asked = calls[5:]
+    assert rewritten["effective"] == {"command": "cat -n greeting.txt", "description": "Show the greeting"}
+    assert "1\tHello, counterfoil." in rewritten["result"][0]["text"]
+    assert (blocked["executed"], denied["executed"]) == ("no", "no")
+    assert "nothing is removed in the demo" in blocked["result"][0]["text"]
+    assert "rule Bash(curl *)" in denied["result"][0]["text"] and denied["records"] == []
+    assert again_asked["asks"] == [], "the rule that was learned from the first answer allows it"
     assert not Path(value["session"]["workspace"]).exists()
     assert cli("verify", "last").code == 0
 

@@ -45,11 +45,12 @@ def verdict_for(ask: Ask, word: str) -> Verdict:
     raise UsageError(f"ask {ask.ask_id} offers {', '.join(ask.choices)}; the answer was {word}")
 
 
-def by_flag(word: str, flag: str) -> Asker:
-    """Answers each ask as the flag says, in the flag's name."""
+def by_flag(word: str, flag: str, *, scope: Scope = "once") -> Asker:
+    """Answers each ask as the flag says, in the flag's name; with a wider `scope` where the ask shows a rule."""
 
     async def reply(ask: Ask) -> Reply:
-        return Reply(verdict=verdict_for(ask, word), principal=Principal(kind="policy", name=flag))
+        reach: Scope = scope if ask.rule is not None else "once"
+        return Reply(verdict=verdict_for(ask, word), principal=Principal(kind="policy", name=flag), scope=reach)
 
     return reply
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +14,7 @@ from counterfoil.cli import faults
 if TYPE_CHECKING:
     from counterfoil.config import Flags, Settings
     from counterfoil.events import Principal
+    from counterfoil.hooks import HookDefinition
     from counterfoil.identity import SessionID
     from counterfoil.ports import EventStore
     from counterfoil.service.local import LocalService
@@ -83,12 +84,15 @@ def with_store(state_dir: str | None, work: Callable[[EventStore], Awaitable[T]]
     return asyncio.run(session())
 
 
-def service(settings: Settings, store: EventStore | None = None) -> LocalService:
-    """The application on these settings, and on this store where one is open already."""
+def service(
+    settings: Settings, store: EventStore | None = None, *, hooks: Sequence[HookDefinition] = ()
+) -> LocalService:
+    """The application on these settings, and on this store where one is open already; with more `hooks` than theirs."""
     from counterfoil.service.local import LocalService
 
     script = Path(settings.model.script) if settings.model.script else None
-    return LocalService(settings, os.environ, store=store, script=script, personal_folder=personal_folder())
+    personal = personal_folder()
+    return LocalService(settings, os.environ, store=store, script=script, personal_folder=personal, hooks=hooks)
 
 
 def with_service(settings: Settings, work: Callable[[LocalService], Awaitable[T]]) -> T:

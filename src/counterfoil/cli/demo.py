@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from counterfoil.cli.asking import Asker
     from counterfoil.config import Settings
     from counterfoil.engine import RunOutcome
+    from counterfoil.hooks import HookDefinition
     from counterfoil.scrollback import Scrollback
 
 _Answer = Annotated[
@@ -30,7 +31,7 @@ PROMPT = "Make greeting.txt greet counterfoil, then run the check."
 
 
 def demo(answer: _Answer = None, keep: _Keep = False, state_dir: options.StateDir = None) -> int:
-    """Play a scripted session: reads, an edit, a command that needs approval, a turn that is rejected and retried."""
+    """Play a scripted session: reads, an edit, an approval that learns a rule, hooks, denials, a rejected turn."""
     import asyncio
     import shutil
     import tempfile
@@ -64,8 +65,32 @@ def _settings(folder: Path, script: Path, state_dir: str | None) -> Settings:
     from counterfoil.cli import compose
     from counterfoil.config import Flags
 
-    flags = Flags(state_dir=state_dir, provider="scripted", model="scripted", script=str(script), mode="accept_edits")
+    flags = Flags(
+        state_dir=state_dir,
+        provider="scripted",
+        model="scripted",
+        script=str(script),
+        mode="accept_edits",
+        allow=("Bash(cat *)",),
+        deny=("Bash(curl *)",),
+    )
     return compose.load_settings(folder, flags)
+
+
+def _hooks(folder: Path) -> list[HookDefinition]:
+    """A hook that blocks and one that rewrites, as real scripts."""
+    import shlex
+    import sys
+
+    import msgspec
+
+    from counterfoil.hooks import HookDefinition
+
+    guard = f"sh {shlex.quote(str(folder / 'hooks' / 'guard.sh'))}"
+    number = f"{shlex.quote(sys.executable)} {shlex.quote(str(folder / 'hooks' / 'number_lines.py'))}"
+    blocks = HookDefinition(name="guard", tier="user", phase="PreToolUse", matcher="Bash", command=guard)
+    rewrites = msgspec.structs.replace(blocks, name="number-lines", command=number, condition="Bash(cat *)")
+    return [blocks, rewrites]
 
 
 def _asker(answer: str | None) -> Asker:
@@ -78,8 +103,9 @@ def _asker(answer: str | None) -> Asker:
         return asking.by_flag(answer, f"--answer={answer}")
     if is_terminal(sys.stdin) and is_terminal(sys.stdout) and asking.has_terminal():
         return asking.at_terminal(sys.stdout.flush)
-    print_line("nobody can be asked here: the command that needs approval is allowed (--answer deny denies it)")
-    return asking.by_flag("allow", "demo in a pipe")
+    print_line("nobody can be asked here: the command that needs approval is allowed for this session")
+    print_line("(--answer deny denies it)")
+    return asking.by_flag("allow", "demo in a pipe", scope="session")
 
 
 async def _drive(settings: Settings, folder: Path, asker: Asker) -> tuple[RunOutcome, Scrollback]:
@@ -96,7 +122,7 @@ async def _drive(settings: Settings, folder: Path, asker: Asker) -> tuple[RunOut
         mode=settings.permissions.mode,
         title="demo",
     )
-    async with compose.service(settings) as local, await local.engine.create(new) as session:
+    async with compose.service(settings, hooks=_hooks(folder)) as local, await local.engine.create(new) as session:
         drive = Drive(session, local.store, ProgressReporter(), asker)
         outcome = await drive.prompt(PROMPT)
     return outcome, drive.seen

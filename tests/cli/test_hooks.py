@@ -1,0 +1,118 @@
+"""Hooks and rules from configuration files, through the command line; and what `config check` says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import Cli
+
+BASH = {"calls": [{"tool": "Bash", "arguments": {"command": "echo hi"}}]}
+
+
+def configure(cli: Cli, text: str, *, project: bool = False) -> Path:
+    folder = cli.workspace / ".counterfoil" if project else cli.root / "home" / ".config" / "counterfoil"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text)
+    return folder / "config.toml"
+
+
+def run(cli: Cli, *arguments: str) -> list[dict[str, object]]:
+    done = cli("run", "go", "--provider", "scripted", "--script", cli.script(BASH, {"text": "done"}), *arguments)
+    assert done.code == 0, done.err
+    calls: list[dict[str, object]] = cli("inspect", "last", "--json").json["calls"]
+    return calls
+
+
+def test_a_hook_of_the_users_file_blocks_and_inspect_shows_its_record(cli: Cli) -> None:
+    configure(cli, '[[hooks.PreToolUse]]\nmatcher = "Bash"\nname = "guard"\ncommand = "echo no >&2; exit 2"\n')
+    (call,) = run(cli, "--mode", "bypass")
+    assert (call["status"], call["executed"]) == ("blocked", "no")
+    text = cli("inspect", "last", str(call["tool_call_id"])).out
+    assert "guard" in text and "blocked" in text and "no" in text
+
+
+def test_a_hook_of_an_untrusted_project_never_runs_and_that_is_said(cli: Cli) -> None:
+    configure(cli, f'[[hooks.PreToolUse]]\ncommand = "touch {cli.root}/ran; exit 2"\n', project=True)
+    done = cli(
+        "run", "go", "--provider", "scripted", "--script", cli.script(BASH, {"text": "done"}), "--mode", "bypass"
+    )
+    assert done.code == 0 and "hooks of the project's own file are ignored" in done.err
+    assert not (cli.root / "ran").exists()
+
+
+def test_a_projects_denies_and_asks_hold_and_its_allows_do_not(cli: Cli) -> None:
+    configure(cli, '[permissions]\nallow = ["Bash(echo *)"]\n', project=True)
+    assert run(cli)[0]["status"] == "denied", "asked, and in a pipe nobody can answer"
+    configure(cli, '[permissions]\nask = ["Bash(echo *)"]\n', project=True)
+    assert run(cli, "--allow", "Bash")[0]["status"] == "denied"
+    configure(cli, '[permissions]\ndeny = ["Bash(echo *)"]\n', project=True)
+    assert "rule Bash(echo *) (project" in str(run(cli, "--mode", "bypass")[0]["result"])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[hooks.PreToolUse]]\nmatcher = "("\ncommand = "x"\n', "config.toml:1: hooks.PreToolUse: matcher '('"),
+        ('\n[[hooks.Never]]\ncommand = "x"\n', "config.toml:2: hooks.Never: "),
+        ('[[hooks.Stop]]\ncommand = "x"\n[[hooks.Stop]]\ntimeout = 3\n', "config.toml:3: hooks.Stop: a hook of type"),
+        ('[[hooks.Stop]]\ncommand = "x"\nif = "Bash(("\n', "config.toml:1: hooks.Stop: rule"),
+        ('[hooks]\nStop = "x"\n', "hooks.Stop: is written as [[hooks.EVENT]]"),
+        ("hooks = 3\n", "hooks: must be a table"),
+    ],
+)
+def test_a_hook_that_can_not_be_kept_is_a_fault_with_its_place(cli: Cli, text: str, said: str) -> None:
+    configure(cli, text)
+    shown = cli("config", "check")
+    assert shown.code == 2 and said in shown.err
+    assert cli("run", "go", "--provider", "scripted", "--script", cli.script({"text": "x"})).code == 2
+
+
+def test_config_check_lists_hooks_and_rules_with_their_lines(cli: Cli) -> None:
+    file = configure(cli, '[permissions]\ndeny = ["Bash(rm *)"]\n\n[[hooks.Stop]]\nname = "last word"\ncommand = "x"\n')
+    shown = cli("config", "check")
+    assert shown.code == 0 and f'"last word"  ({file}:4)' in shown.out and f"({file}:2)" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("call", "flags", "said"),
+    [
+        ("Bash(git log && rm x)", ("--deny", "Bash(rm *)"), "deny: denied by rule Bash(rm *) (flag --deny): rm x"),
+        ("Bash(git log)", ("--allow", "Bash(git log *)"), "allow: allowed by rule Bash(git log *)"),
+        ("Read(.env)", ("--deny", "Read(.env)"), "deny: denied by rule Read(.env)"),
+        ("Edit(.git/hooks/x)", ("--mode", "accept_edits"), "ask: protected"),
+        ("WebFetch(example.com)", (), "ask: reaches example.com"),
+        ("mcp__srv__do", ("--deny", "mcp__srv"), "deny: denied by rule mcp__srv"),
+    ],
+)
+def test_config_check_says_what_would_be_decided(cli: Cli, call: str, flags: tuple[str, ...], said: str) -> None:
+    shown = cli("config", "check", "--call", call, *flags)
+    assert shown.code == 0 and shown.out.startswith(said), shown.out
+    assert cli("config", "check", "--call", call, *flags, "--json").json["verdict"] == said.split(":")[0]
+
+
+def test_r8_a_link_to_a_denied_file_is_denied(cli: Cli) -> None:
+    (cli.workspace / ".env").write_text("SECRET=1\n")
+    (cli.workspace / "plain.txt").symlink_to(".env")
+    for call in ("Read(plain.txt)", "Bash(cat plain.txt)"):
+        assert cli("config", "check", "--call", call, "--deny", "Read(.env)", "--mode", "bypass").out.startswith("deny")
+
+
+def test_what_is_no_call_is_a_usage_error(cli: Cli) -> None:
+    for text in ("Bash(git log", "", "TodoWrite(x)"):
+        assert cli("config", "check", "--call", text).code == 2
+
+
+def test_a_rule_learned_for_the_session_is_used_in_the_next_run_of_it_alone(cli: Cli) -> None:
+    script = cli.script(BASH, {"text": "done"}, BASH, {"text": "done"})
+    options = ("--provider", "scripted", "--script", script)
+    assert cli("run", "go", *options, "--ask", "wait").code == 75
+    (ask,) = cli("asks", "--json").json
+    ask_id = ask["ask"]["ask_id"] if "ask" in ask else ask["ask_id"]
+    assert cli("answer", ask_id, "allow", "--scope", "session").code == 0
+    assert cli("resume", "last", "--script", script).code == 0
+    assert cli("run", "again", "--continue", "--script", script).code == 0
+    calls = cli("inspect", "last", "--json").json["calls"]
+    assert [c["status"] for c in calls] == ["ok", "ok"] and calls[1]["asks"] == []
+    assert run(cli)[0]["status"] == "denied", "another session asks again"
