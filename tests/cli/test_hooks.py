@@ -116,3 +116,29 @@ def test_a_rule_learned_for_the_session_is_used_in_the_next_run_of_it_alone(cli:
     calls = cli("inspect", "last", "--json").json["calls"]
     assert [c["status"] for c in calls] == ["ok", "ok"] and calls[1]["asks"] == []
     assert run(cli)[0]["status"] == "denied", "another session asks again"
+
+
+def test_always_is_kept_for_the_folder_listed_and_revoked(cli: Cli) -> None:
+    options = ("--provider", "scripted", "--script", cli.script(BASH, {"text": "done"}))
+    assert cli("run", "go", *options, "--ask", "wait").code == 75
+    assert "no rule was learned" in cli("permissions", "list").out
+    (ask,) = cli("asks", "--json").json
+    ask_id = ask["ask"]["ask_id"] if "ask" in ask else ask["ask_id"]
+    assert cli("answer", ask_id, "allow", "--scope", "always").code == 0
+    assert cli("resume", "last", "--script", options[3]).code == 0
+    assert run(cli)[0]["status"] == "ok", "another session of the folder isn't asked"
+    listed = cli("permissions", "list").out
+    assert "Bash(echo hi)" in listed and ask_id in listed
+    assert cli("permissions", "revoke", "Bash(echo hi)").code == 0
+    assert run(cli)[0]["status"] == "denied"
+    assert cli("permissions", "revoke", "Bash(echo hi)").code == 2
+
+
+def test_always_never_covers_a_deny(cli: Cli) -> None:
+    options = ("--provider", "scripted", "--script", cli.script(BASH, {"text": "done"}))
+    assert cli("run", "go", *options, "--ask", "wait").code == 75
+    (ask,) = cli("asks", "--json").json
+    assert (
+        cli("answer", ask["ask"]["ask_id"] if "ask" in ask else ask["ask_id"], "allow", "--scope", "always").code == 0
+    )
+    assert run(cli, "--deny", "Bash(echo *)")[0]["status"] == "denied"

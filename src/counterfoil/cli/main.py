@@ -11,7 +11,21 @@ from typing import Annotated, Any
 import typer
 
 from counterfoil import __version__
-from counterfoil.cli import answer, asks, config, demo, exits, faults, models, resume, run, sessions, terminal, verify
+from counterfoil.cli import (
+    answer,
+    asks,
+    config,
+    demo,
+    exits,
+    faults,
+    models,
+    permissions,
+    resume,
+    run,
+    sessions,
+    terminal,
+    verify,
+)
 from counterfoil.cli import inspect as inspect_command
 
 app = typer.Typer(
@@ -54,6 +68,7 @@ for _name, _function in _COMMANDS:
     app.command(_name, epilog=exits.HELP)(_function)
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(config.app, name="config")
+app.add_typer(permissions.app, name="permissions")
 
 
 def main() -> None:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Literal
 from counterfoil.config import Settings, api_key, find_provider
 from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
 from counterfoil.errors import ConfigError
+from counterfoil.events import GrantChanged
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import read_denied
 from counterfoil.ports import EventStore, HookRunner, Provider, Toolset
+from counterfoil.service.grants import Grants, StandingGrant
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
 from counterfoil.service.rules import rules_of
@@ -46,6 +48,7 @@ class LocalService:
         self.settings = settings
         self._env = dict(env)
         self._script = script
+        self._grants = Grants(settings.state_dir)
         self._hooks = (*settings.hooks, *hooks)
         self._personal = personal_instructions(personal_folder) if personal_folder is not None else ""
         self.store = store if store is not None else _open_store(settings.state_dir)
@@ -68,6 +71,27 @@ class LocalService:
             effort=model.effort,
             context_window=context_window,
             system_prompt=lambda meta: system_prompt(meta, personal=self._personal),
+            standing_grants=self._standing_grants,
+            on_grant=self._learn,
+        )
+
+    def _standing_grants(self, meta: Meta) -> tuple[str, ...]:
+        """The rules that were learned for good in this workspace. Where they can't be read, none hold: it is asked."""
+        try:
+            return tuple(grant.rule for grant in self._grants.of(meta.workspace))
+        except ConfigError as fault:
+            log.warning("%s", fault)
+            return ()
+
+    def _learn(self, meta: Meta, change: GrantChanged) -> None:
+        self._grants.add(
+            meta.workspace,
+            StandingGrant(
+                rule=change.rule,
+                ask_id=change.ask_id or "",
+                session_id=meta.session_id,
+                learned_at=self.engine.parts.clock.now(),
+            ),
         )
 
     def _provider(self, meta: Meta) -> Provider:
