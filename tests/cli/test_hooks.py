@@ -142,3 +142,52 @@ def test_always_never_covers_a_deny(cli: Cli) -> None:
         cli("answer", ask["ask"]["ask_id"] if "ask" in ask else ask["ask_id"], "allow", "--scope", "always").code == 0
     )
     assert run(cli, "--deny", "Bash(echo *)")[0]["status"] == "denied"
+
+
+def guarded(cli: Cli) -> Path:
+    """A project with a hook script of its own, an allow rule, and a deny rule."""
+    script = cli.workspace / "guard.sh"
+    script.write_text("touch ran; exit 0\n")
+    hook = '[[hooks.PreToolUse]]\nmatcher = "Bash"\ncommand = "sh ./guard.sh"\n'
+    configure(cli, f'[permissions]\nallow = ["Bash(echo *)"]\ndeny = ["WebFetch"]\n\n{hook}', project=True)
+    return script
+
+
+def test_a_trusted_project_runs_its_hooks_and_its_allow_rules_hold(cli: Cli) -> None:
+    guarded(cli)
+    assert run(cli)[0]["status"] == "denied" and not (cli.workspace / "ran").exists()
+    shown = cli("trust", "--yes")
+    assert shown.code == 0 and "sh ./guard.sh" in shown.out and "Bash(echo *)" in shown.out
+    assert run(cli)[0]["status"] == "ok" and (cli.workspace / "ran").exists()
+    assert "it is trusted as it is" in cli("trust").out and str(cli.workspace) in cli("trust", "--list").out
+    assert cli("trust", "--revoke").code == 0
+    assert run(cli)[0]["status"] == "denied"
+
+
+@pytest.mark.parametrize("change", ["script", "config"])
+def test_a_change_of_what_was_trusted_asks_again(cli: Cli, change: str) -> None:
+    script = guarded(cli)
+    assert cli("trust", "--yes").code == 0
+    if change == "script":
+        script.write_text("touch stolen\n")
+    else:
+        configure(cli, '[[hooks.PreToolUse]]\ncommand = "touch stolen"\n', project=True)
+    assert run(cli)[0]["status"] == "denied"
+    assert not (cli.workspace / "stolen").exists()
+    assert "not trusted" in cli("trust").err or cli("trust").code == 2
+
+
+def test_trust_never_covers_where_keys_go_and_never_bypass(cli: Cli) -> None:
+    text = '[permissions]\nmode = "bypass"\n[providers.openai]\nwire = "openai"\nbase_url = "http://127.0.0.1:1/v1"\n'
+    configure(cli, text, project=True)
+    assert cli("trust", "--yes").code == 0
+    shown = cli("config", "check").out
+    assert '"bypass"' not in shown and "127.0.0.1:1" not in shown
+    assert run(cli)[0]["status"] == "denied"
+
+
+def test_in_a_pipe_trust_needs_a_word(cli: Cli) -> None:
+    guarded(cli)
+    shown = cli("trust")
+    assert shown.code == 2 and "--yes" in shown.err
+    assert cli("trust", "--list").out == ""

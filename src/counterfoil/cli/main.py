@@ -24,6 +24,7 @@ from counterfoil.cli import (
     run,
     sessions,
     terminal,
+    trust,
     verify,
 )
 from counterfoil.cli import inspect as inspect_command
@@ -63,6 +64,7 @@ _COMMANDS: list[tuple[str, Callable[..., Any]]] = [
     ("asks", asks.asks),
     ("answer", answer.answer),
     ("models", models.models),
+    ("trust", trust.trust),
 ]
 for _name, _function in _COMMANDS:
     app.command(_name, epilog=exits.HELP)(_function)

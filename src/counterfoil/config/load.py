@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
-from counterfoil.config.merge import merge
+from counterfoil.config.merge import FROM_PROJECT, merge
 from counterfoil.config.read import read_tier
 from counterfoil.config.rules import rule_fault
+from counterfoil.config.trust import Offer, Trust, offer_of
 from counterfoil.config.urls import url_fault
 from counterfoil.config.values import Assignment, Problem, Settings, Source, Tier, TierName
 from counterfoil.errors import ConfigError, CounterfoilError, UsageError
@@ -75,7 +76,17 @@ def tiers(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> l
 def examine(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> tuple[list[Tier], Settings]:
     """The tiers and their settings, with all problems and none raised."""
     read = tiers(workspace, env, flags)
-    return read, merge(read, _default_state_dir())
+    settings = merge(read, _default_state_dir())
+    offer = project_offer(read, workspace)
+    if offer is None or not Trust(settings.state_dir).holds(workspace, offer):
+        return read, settings
+    return read, merge(read, _default_state_dir(), trusted=True)
+
+
+def project_offer(read: list[Tier], workspace: Path) -> Offer | None:
+    """What the project's own file asks to be trusted for, or None."""
+    project = next((tier for tier in read if tier.name == "project"), None)
+    return None if project is None else offer_of(project, workspace, FROM_PROJECT)
 
 
 def load(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> Settings:

@@ -30,17 +30,25 @@ from counterfoil.hooks.definition import HookDefinition
 _T = typing.TypeVar("_T", bound=msgspec.Struct)
 
 WIRES: tuple[Wire, ...] = typing.get_args(Wire)
-_FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny"), ("permissions", "ask")})
+FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny"), ("permissions", "ask")})
 """What a project's own file may set before its folder is trusted: nothing that makes anything less strict."""
+WITH_TRUST = frozenset(
+    {("permissions", "allow"), ("permissions", "mode"), ("tools", "disabled"), ("model", "effort")}
+    | {("limits", name) for name in Limits.__struct_fields__}
+)
+"""What it may set besides, once it is trusted. Never where requests and keys go, and never the mode `bypass`."""
 _LISTS = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("tools", "disabled")})
 
 
-def merge(tiers: Sequence[Tier], state_dir: Path) -> Settings:
-    """The settings of `tiers`, weakest first. `state_dir` is the default. Nothing is read or changed."""
+def merge(tiers: Sequence[Tier], state_dir: Path, *, trusted: bool = False) -> Settings:
+    """The settings of `tiers`, weakest first. `state_dir` is the default. Nothing is read or changed.
+
+    `trusted`: the person trusts what the project's own file says.
+    """
     problems = [problem for tier in tiers for problem in tier.problems]
     single: dict[tuple[str, ...], Assignment] = {}
     added: dict[tuple[str, ...], list[Assignment]] = {}
-    for assignment in _admitted(tiers, problems):
+    for assignment in _admitted(tiers, problems, trusted):
         if assignment.path in _LISTS:
             added.setdefault(assignment.path, []).append(assignment)
         else:
@@ -60,16 +68,16 @@ def merge(tiers: Sequence[Tier], state_dir: Path) -> Settings:
         limits=_struct(Limits, "limits", single),
         tools=ToolSettings(disabled=tuple(r.pattern for r in _rules(added.get(("tools", "disabled"), ())))),
         ui=_struct(UiSettings, "ui", single),
-        hooks=tuple(_hooks(tiers, problems)),
+        hooks=tuple(_hooks(tiers, problems, trusted)),
         sources={a.field: a.source for a in (*single.values(), *(a for several in added.values() for a in several))},
         problems=tuple(problems + faults),
     )
 
 
-def _hooks(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[HookDefinition]:
-    """The hooks of operator and user. A project's own never run before its folder is trusted."""
+def _hooks(tiers: Sequence[Tier], problems: list[Problem], trusted: bool) -> Iterable[HookDefinition]:
+    """The hooks of operator and user, and a project's own where its folder is trusted."""
     for tier in tiers:
-        if tier.name != "project":
+        if tier.name != "project" or trusted:
             yield from tier.hooks
         elif tier.hooks:
             problems.append(
@@ -77,16 +85,20 @@ def _hooks(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[HookDefin
                     source=Source(tier="project", place=tier.place),
                     field="hooks",
                     text=f"{len(tier.hooks)} hooks of the project's own file are ignored",
-                    hint="put them into your user configuration",
+                    hint="`counterfoil trust` shows and trusts them",
                     fatal=False,
                 )
             )
 
 
-def _admitted(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[Assignment]:
+def _admitted(tiers: Sequence[Tier], problems: list[Problem], trusted: bool) -> Iterable[Assignment]:
     for tier in tiers:
         for assignment in tier.assignments:
-            if tier.name != "project" or assignment.path in _FROM_PROJECT:
+            if tier.name != "project" or assignment.path in FROM_PROJECT:
+                yield assignment
+                continue
+            may_be = assignment.path in WITH_TRUST and assignment.value != "bypass"
+            if trusted and may_be:
                 yield assignment
                 continue
             problems.append(
@@ -94,7 +106,9 @@ def _admitted(tiers: Sequence[Tier], problems: list[Problem]) -> Iterable[Assign
                     source=assignment.source,
                     field=assignment.field,
                     text="a project's own file can't set this; it is ignored",
-                    hint="set it in your user configuration, or by a flag",
+                    hint="`counterfoil trust` shows and trusts it"
+                    if may_be
+                    else "set it in your user configuration, or by a flag",
                     fatal=False,
                 )
             )

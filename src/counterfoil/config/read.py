@@ -17,6 +17,7 @@ from counterfoil.config.lines import key_lines
 from counterfoil.config.rules import rule_fault
 from counterfoil.config.schema import FileConfig
 from counterfoil.config.values import Assignment, Problem, Source, Tier, TierName
+from counterfoil.identity import bytes_digest
 from counterfoil.small_files import read_small
 
 MAX_BYTES = 1_000_000
@@ -39,7 +40,7 @@ def read_tier(name: TierName, path: Path) -> Tier:
         return _broken(name, place, None, f"can't be read: {reason}")
     if len(data) > MAX_BYTES:
         return _broken(name, place, None, f"is larger than {MAX_BYTES} bytes")
-    return parse_tier(name, place, data)
+    return msgspec.structs.replace(parse_tier(name, place, data), digest=bytes_digest("counterfoil/config/v1", data))
 
 
 def parse_tier(name: TierName, place: str, data: bytes) -> Tier:

@@ -10,6 +10,7 @@ import msgspec
 from counterfoil.config.schema import Effort, Wire
 from counterfoil.events import Limits, Mode
 from counterfoil.hooks.definition import HookDefinition
+from counterfoil.identity import Digest
 
 TierName = Literal["default", "operator", "user", "project", "environment", "flag"]
 
@@ -55,7 +56,10 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
-    """One layer of configuration: a file, the environment or the flags. `found` is False for a file not there."""
+    """One layer of configuration: a file, the environment or the flags. `found` is False for a file not there.
+
+    `digest` is of the file's bytes, as they were read.
+    """
 
     name: TierName
     place: str
@@ -63,6 +67,7 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[Assignment, ...] = ()
     problems: tuple[Problem, ...] = ()
     hooks: tuple[HookDefinition, ...] = ()
+    digest: Digest | None = None
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
