@@ -151,7 +151,11 @@ class Sessions(RuleBasedStateMachine):
         async def watch() -> None:
             async with session.watch() as stream:
                 for ask_id in list(session.state.asks):
-                    await self._react(session, ask_id, reaction)
+                    # who parks or cancels before the run has come to its ask changes nothing
+                    while ask_id in session.state.asks and ask_id not in session._ctx.waiters:  # noqa: ASYNC110
+                        await asyncio.sleep(0)
+                    if ask_id in session.state.asks:
+                        await self._react(session, ask_id, reaction)
                 async for envelope in stream:
                     if isinstance(envelope.event, ev.AskOpened):
                         await self._react(session, envelope.event.ask.ask_id, reaction)
