@@ -6,10 +6,8 @@ import re
 from typing import Any
 
 from counterfoil.config.values import Problem, Source, TierName
-from counterfoil.errors import ConfigError
-from counterfoil.hooks.definition import HookDefinition, HookTier, compile_condition, compile_matcher
-from counterfoil.hooks.parse import Read, parse_table
-from counterfoil.policy.paths import Place
+from counterfoil.hooks.definition import HookDefinition, HookTier
+from counterfoil.hooks.parse import parse_table
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*hooks[ \t]*\.[ \t]*[\"']?([A-Za-z]+)[\"']?[ \t]*\]\]", re.MULTILINE)
 _TIERS: dict[str, HookTier] = {"operator": "operator", "user": "user", "project": "project"}
@@ -32,21 +30,7 @@ def read_hooks(tier: TierName, place: str, text: str, value: Any) -> tuple[list[
             read = parse_table(phase, table, tier=_TIERS.get(tier, "user"), place=where)
             definitions += read.definitions
             problems += [_told(tier, place, line, phase, fatal, said, where) for fatal, said in read.problems]
-            problems += _compiled(tier, place, line, phase, read)
     return definitions, problems
-
-
-def _compiled(tier: TierName, place: str, line: int | None, phase: str, read: Read) -> list[Problem]:
-    """A matcher or an `if` that can't be compiled is a fault now, and not a hook that silently never runs."""
-    found = []
-    for definition in read.definitions:
-        try:
-            compile_matcher(definition)
-            compile_condition(definition, Place())
-        except ConfigError as fault:
-            said = fault.message.removeprefix(f"{definition.place}: ")
-            found.append(_problem(tier, place, line, f"hooks.{phase}", said, fatal=True, hint=fault.hint))
-    return found
 
 
 def _told(tier: TierName, place: str, line: int | None, phase: str, fatal: bool, said: str, where: str) -> Problem:

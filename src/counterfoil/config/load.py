@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from counterfoil.config.ecosystem import ecosystem_files, read_ecosystem
 from counterfoil.config.merge import FROM_PROJECT, merge
 from counterfoil.config.read import read_tier
 from counterfoil.config.rules import rule_fault
@@ -70,7 +71,18 @@ def files(workspace: Path, env: Mapping[str, str]) -> list[tuple[TierName, Path]
 def tiers(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> list[Tier]:
     """All tiers, weakest first."""
     read = [_with_paths(read_tier(name, path)) for name, path in files(workspace, env)]
-    return [*read, _environment(env), _flags(flags)]
+    return [*_with_ecosystem(read, workspace, env), _environment(env), _flags(flags)]
+
+
+def _with_ecosystem(read: list[Tier], workspace: Path, env: Mapping[str, str]) -> list[Tier]:
+    """The tiers, and before the user's and the project's own files those of the ecosystem, where that is wanted."""
+    wanted = [a.value for t in read if t.name != "project" for a in t.assignments if a.path == ("compat", "claude")]
+    if not wanted or not wanted[-1]:
+        return read
+    home = Path(env.get("HOME") or Path.home())
+    found = [read_ecosystem(name, path) for name, path in ecosystem_files(workspace, home)]
+    operator, user, project = read
+    return [operator, found[0], user, *found[1:], project]
 
 
 def examine(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> tuple[list[Tier], Settings]:
@@ -85,8 +97,7 @@ def examine(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) ->
 
 def project_offer(read: list[Tier], workspace: Path) -> Offer | None:
     """What the project's own file asks to be trusted for, or None."""
-    project = next((tier for tier in read if tier.name == "project"), None)
-    return None if project is None else offer_of(project, workspace, FROM_PROJECT)
+    return offer_of([tier for tier in read if tier.name == "project"], workspace, FROM_PROJECT)
 
 
 def load(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> Settings:

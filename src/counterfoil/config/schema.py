@@ -70,6 +70,12 @@ class UiTable(FileTable, kw_only=True):
     notices: Literal["important", "all"] | msgspec.UnsetType = msgspec.UNSET
 
 
+class CompatTable(FileTable, kw_only=True):
+    """`[compat]`: whether settings files of the ecosystem are read too. Only the operator and the person say so."""
+
+    claude: bool | msgspec.UnsetType = msgspec.UNSET
+
+
 class FileConfig(FileTable, kw_only=True):
     """A whole configuration file."""
 
@@ -79,4 +85,5 @@ class FileConfig(FileTable, kw_only=True):
     limits: LimitsTable | msgspec.UnsetType = msgspec.UNSET
     tools: ToolsTable | msgspec.UnsetType = msgspec.UNSET
     ui: UiTable | msgspec.UnsetType = msgspec.UNSET
+    compat: CompatTable | msgspec.UnsetType = msgspec.UNSET
     state_dir: _Text | msgspec.UnsetType = msgspec.UNSET

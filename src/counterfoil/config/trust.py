@@ -32,19 +32,20 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     scripts: tuple[str, ...] = ()
 
 
-def offer_of(tier: Tier, workspace: Path, held: frozenset[tuple[str, ...]]) -> Offer | None:
-    """The offer of the project's tier, or None where it holds nothing that needs trust.
+def offer_of(tiers: Sequence[Tier], workspace: Path, held: frozenset[tuple[str, ...]]) -> Offer | None:
+    """The offer of the project's own files, or None where they hold nothing that needs trust.
 
     `held` are the settings that hold without trust, because they only make things stricter.
     """
-    settings = tuple((a.field, str(a.value)) for a in tier.assignments if a.path not in held)
-    if not settings and not tier.hooks:
+    settings = tuple((a.field, str(a.value)) for tier in tiers for a in tier.assignments if a.path not in held)
+    hooks = tuple(hook for tier in tiers for hook in tier.hooks)
+    if not settings and not hooks:
         return None
-    scripts = {str(path): _content(path) for path in _scripts(tier.hooks, workspace)}
-    listing = msgspec.json.encode([tier.digest, sorted(scripts.items())])
+    scripts = {str(path): _content(path) for path in _scripts(hooks, workspace)}
+    listing = msgspec.json.encode([[tier.digest for tier in tiers], sorted(scripts.items())])
     return Offer(
         digest=bytes_digest("counterfoil/trust/v1", listing),
-        hooks=tier.hooks,
+        hooks=hooks,
         settings=settings,
         scripts=tuple(sorted(scripts)),
     )

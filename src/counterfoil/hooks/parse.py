@@ -7,8 +7,10 @@ from typing import Any, get_args
 
 import msgspec
 
-from counterfoil.hooks.definition import HookDefinition, HookTier
+from counterfoil.errors import ConfigError
+from counterfoil.hooks.definition import HookDefinition, HookTier, compile_condition, compile_matcher
 from counterfoil.policy.hook_merge import BLOCKING
+from counterfoil.policy.paths import Place
 from counterfoil.ports import HookPhase
 
 PHASES: tuple[str, ...] = get_args(HookPhase)
@@ -97,6 +99,12 @@ class _Reader:
             return
         if not found.handler[2] or found.timeout <= 0:
             self.fail(f"{place}: a hook needs its `{_KINDS[kind]}`, and a timeout over 0")
+            return
+        try:
+            compile_matcher(found)
+            compile_condition(found, Place())
+        except ConfigError as fault:
+            self.fail(f"{place}: {str(fault).removeprefix(f'{place}: ')}")
             return
         self._definitions.append(found)
 
