@@ -111,9 +111,9 @@ def test_the_demo_asks_on_a_terminal(cli: Cli) -> None:
     person = Person("demo")
     person.sees("sh ./check.sh")
     person.sees("with a note  > ")
-    person.types("y\n")
-    assert person.leaves() == 0
-    assert "turn rejected" in person.screen
+    person.types("s\n")
+    assert person.leaves() == 0, "what was learned for the session isn't asked again"
+    assert "turn rejected" in person.screen and "would learn: Bash(sh ./check.sh)" in person.screen
     assert "see it again: " in person.screen
     assert "counterfoil inspect ses_" in person.screen
 

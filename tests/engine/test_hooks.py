@@ -361,3 +361,18 @@ async def test_the_person_is_notified_while_the_ask_is_open() -> None:
         (ask_id,) = session.state.asks
         await session.answer(ask_id, "allow", principal=ME)
         assert (await running).stop_reason == "end_turn"
+
+
+async def test_a_transcript_that_can_not_be_written_is_given_up_and_the_run_goes_on(tmp_path: Path) -> None:
+    def note(event: dict[str, Any]) -> Said:
+        return None
+
+    rig = rig_with(ONE, hook("PreToolUse", note), transcripts=str(tmp_path))
+    async with await rig.session() as session:
+        publisher = session._ctx.publisher
+        assert publisher.transcript is not None
+        publisher.transcript._file.close()
+        publisher.transcript._file = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
+        assert (await session.prompt("go")).stop_reason == "end_turn"
+        assert publisher.transcript is None
+    assert (await rig.engine.load(session.id)) == session.state

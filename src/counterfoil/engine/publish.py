@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -20,11 +21,14 @@ from counterfoil.events import (
     MessageDelta,
     RunFinished,
     RunStarted,
+    StoredEvent,
     TurnStarted,
 )
 from counterfoil.identity import START, Offset, Revision, RunID
 from counterfoil.ports import Clock, EventStore, Lease, SessionSummary, Stamped
 from counterfoil.state import Row, SessionState, apply, encode_snapshot
+
+log = logging.getLogger("counterfoil.engine")
 
 SEQ_GAP = 1_000_000
 """A run that is gone on with after a restart numbers its stream this much higher: transient events that the
@@ -128,8 +132,6 @@ class Publisher:
                 self._failed = fault
                 raise
             self._transient_since = 0
-            if self.transcript is not None:
-                self.transcript.append(stored)
             for stamped, row in zip(batch, stored, strict=True):
                 apply(self.state, Row(row, stamped.entry))
                 self._note_streaming(stamped.entry.event)
@@ -144,6 +146,18 @@ class Publisher:
                             event=stamped.entry.event,
                         )
                     )
+
+            self._transcribe(stored)
+
+    def _transcribe(self, stored: Sequence[StoredEvent]) -> None:
+        """Keep the hooks' file current. It is a convenience: where it can't be written there is none any more."""
+        if self.transcript is None:
+            return
+        try:
+            self.transcript.append(stored)
+        except OSError as fault:
+            log.warning("the transcript %s is given up: %s", self.transcript.path, fault)
+            self.transcript = None
 
     def _stamp(self, entries: Sequence[Entry]) -> list[Stamped]:
         """Give each entry its run, its seq and its time; and each hook record the next revision."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -63,7 +64,8 @@ class Grep(BuiltinTool[GrepArguments]):
         if not top.exists():
             raise ToolFailure(f"{self.session.workspace.shown(top)} does not exist", executed="no")
         found = self._found(args)
-        rg = shutil.which("rg") if self.session.options.ripgrep else None
+        usable = self.session.options.ripgrep and _plain_ignore_files(top, self.session.workspace.root)
+        rg = shutil.which("rg") if usable else None
         if rg is not None:
             env = scrubbed(ctx.environment if self.session.environment is None else self.session.environment)
             await grep_ripgrep.search(rg, _options(args), top, found, cwd=_folder(top), env=env)
@@ -127,6 +129,13 @@ def _options(args: GrepArguments) -> list[str]:
     if args.glob:
         options += ["--glob", args.glob]
     return [*options, f"--regexp={args.pattern}"]
+
+
+def _plain_ignore_files(top: Path, root: Path) -> bool:
+    """Whether ripgrep can open the ignore files from `top` up to `root`: it would wait for ever at a pipe."""
+    folders = [top, *(p for p in top.parents if p.is_relative_to(root))]
+    files = [folder / ".gitignore" for folder in folders]
+    return all(file.is_file() or not os.path.lexists(file) for file in files)
 
 
 def _folder(top: Path) -> Path:
