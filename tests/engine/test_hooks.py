@@ -372,7 +372,7 @@ async def test_a_transcript_that_can_not_be_written_is_given_up_and_the_run_goes
         publisher = session._ctx.publisher
         assert publisher.transcript is not None
         publisher.transcript._file.close()
-        publisher.transcript._file = Path("/dev/full").open("wb", buffering=0)
+        publisher.transcript._file = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
         assert (await session.prompt("go")).stop_reason == "end_turn"
         assert publisher.transcript is None
     assert (await rig.engine.load(session.id)) == session.state
