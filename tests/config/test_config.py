@@ -123,11 +123,12 @@ def test_a_projects_file_only_denies_and_names_models(home: Home) -> None:
     assert settings.permissions.mode == "default"
     assert settings.permissions.allow == ()
     assert [p.field for p in settings.problems] == [
+        "",
         "model.provider",
         "permissions.mode",
-        "permissions.allow",
         "providers.openai.base_url",
     ]
+    assert settings.problems[0].text.startswith("this folder isn't trusted, so this is ignored: 1 allow rule;")
     assert not any(p.fatal for p in settings.problems)
 
 

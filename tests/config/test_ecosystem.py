@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from counterfoil.config.load import examine, fatal
-from counterfoil.config.merge import FROM_PROJECT
 from counterfoil.config.trust import Trust, offer_of
 from counterfoil.config.values import Settings
 
@@ -81,7 +80,7 @@ def test_a_projects_settings_need_trust_and_its_denies_hold_without(tmp_path: Pa
     before = place.settings()
     assert before.hooks == () and before.permissions.allow == () and patterns(before.permissions.deny) == ["WebFetch"]
     read, _ = examine(place.work, place.env)
-    offer = offer_of([t for t in read if t.name == "project"], place.work, FROM_PROJECT)
+    offer = offer_of([t for t in read if t.name == "project"], place.work)
     assert offer is not None
     Trust(before.state_dir).give(place.work, offer)
     after = place.settings()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from counterfoil.config.hooks import HOOK_TIERS
+from counterfoil.config.json_lines import JsonPath, json_lines, line_of
+from counterfoil.config.read import broken, file_bytes
 from counterfoil.config.rules import rule_fault
 from counterfoil.config.values import Assignment, Problem, Source, Tier, TierName
-from counterfoil.events.codec import loads
-from counterfoil.hooks.definition import HookTier
+from counterfoil.hooks.definition import HookDefinition
 from counterfoil.hooks.parse import parse_json
 from counterfoil.identity import bytes_digest
-from counterfoil.small_files import read_small
 
-MAX_BYTES = 1_000_000
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 _MODES = {
     "default": "default",
     "plan": "plan",
@@ -22,92 +28,147 @@ _MODES = {
     "bypassPermissions": "bypass",
 }
 _LISTS = ("allow", "ask", "deny")
-_TIERS: dict[str, HookTier] = {"user": "user", "project": "project"}
 
 
 def ecosystem_files(workspace: Path, home: Path) -> list[tuple[TierName, Path]]:
-    """Where such settings lie, weakest first."""
-    folder = workspace / ".claude"
-    return [
-        ("user", home / ".claude" / "settings.json"),
-        ("project", folder / "settings.json"),
-        ("project", folder / "settings.local.json"),
-    ]
+    """Where such settings lie, weakest first. In one's home folder the person's own file is not a project's too."""
+    own = home / ".claude" / "settings.json"
+    project = [workspace / ".claude" / name for name in ("settings.json", "settings.local.json")]
+    if os.path.realpath(own) == os.path.realpath(project[0]):
+        project = []
+    return [("user", own), *(("project", path) for path in project)]
 
 
 def read_ecosystem(name: TierName, path: Path) -> Tier:
-    """The rules, the mode and the hooks of one settings file. Everything else in it isn't used here."""
-    place = str(path)
+    """The rules, the mode and the hooks of one settings file. Everything else in it is noted as not used here."""
+    data = file_bytes(name, path)
+    if isinstance(data, Tier):
+        return data
+    digest = bytes_digest("counterfoil/config/v1", data)
+    return msgspec.structs.replace(parse_ecosystem(name, str(path), data), digest=digest)
+
+
+def parse_ecosystem(name: TierName, place: str, data: bytes) -> Tier:
+    """The tier in `data`, the content of the file `place`."""
     try:
-        data = read_small(path, MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError):
-        return Tier(name=name, place=place, found=False)
-    except OSError as fault:
-        return _broken(name, place, f"can't be read: {fault.strerror or type(fault).__name__}")
-    if len(data) > MAX_BYTES:
-        return _broken(name, place, f"is larger than {MAX_BYTES} bytes")
-    try:
-        value = loads(data)
+        text = data.decode("utf-8-sig")
+        value = json.loads(text, object_pairs_hook=_each_once)
+    except UnicodeDecodeError as fault:
+        return broken(name, place, data.count(b"\n", 0, fault.start) + 1, "is not UTF-8")
+    except json.JSONDecodeError as fault:
+        return broken(name, place, fault.lineno, f"is not valid JSON: {fault.msg}")
+    except RecursionError:
+        return broken(name, place, None, "is nested too deeply")
     except ValueError as fault:
-        return _broken(name, place, f"is not valid JSON: {' '.join(str(fault).split())}")
+        return broken(name, place, None, f"can't be kept: {fault}")
     if not isinstance(value, dict):
-        return _broken(name, place, "is not a JSON object")
-    reader = _Reader(name, place)
-    reader.permissions(value.get("permissions", {}))
-    read = parse_json(value.get("hooks", {}), tier=_TIERS.get(name, "user"), place=place)
-    for fatal, text in read.problems:
-        reader.problem("", text.removeprefix(f"{place}: "), fatal=fatal)
-    return Tier(
-        name=name,
-        place=place,
-        assignments=tuple(reader.assignments),
-        problems=tuple(reader.problems),
-        hooks=read.definitions,
-        digest=bytes_digest("counterfoil/config/v1", data),
-    )
+        return broken(name, place, 1, "is not a JSON object")
+    return _Reader(name, place, json_lines(text)).tier(value)
 
 
-def _broken(name: TierName, place: str, text: str) -> Tier:
-    return Tier(name=name, place=place, problems=(Problem(source=Source(tier=name, place=place), field="", text=text),))
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a key that is there twice one value would be lost, and it may be a denial."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} is there twice in one object")
+        found[key] = value
+    return found
 
 
 class _Reader:
-    def __init__(self, name: TierName, place: str) -> None:
-        self.source = Source(tier=name, place=place)
+    def __init__(self, name: TierName, place: str, lines: dict[JsonPath, int]) -> None:
+        self.name: TierName = name
+        self.place = place
+        self.lines = lines
         self.assignments: list[Assignment] = []
         self.problems: list[Problem] = []
+        self.notes: list[Problem] = []
+        self.hooks: list[HookDefinition] = []
 
-    def problem(self, field: str, text: str, *, fatal: bool) -> None:
-        self.problems.append(Problem(source=self.source, field=field, text=text, fatal=fatal))
+    def tier(self, value: dict[str, Any]) -> Tier:
+        """The whole file."""
+        for key, part in value.items():
+            if key == "permissions":
+                self._permissions(part)
+            elif key == "hooks":
+                self._hooks(part)
+            elif key != "$schema":
+                self._note((key,))
+        return Tier(
+            name=self.name,
+            place=self.place,
+            assignments=tuple(self.assignments),
+            problems=tuple(self.problems),
+            hooks=tuple(self.hooks),
+            notes=tuple(self.notes),
+        )
 
-    def permissions(self, value: Any) -> None:
+    def _source(self, path: JsonPath) -> Source:
+        return Source(tier=self.name, place=self.place, line=line_of(self.lines, path))
+
+    def _problem(self, path: JsonPath, text: str, hint: str = "", *, fatal: bool = True) -> None:
+        field = ".".join(step for step in path if isinstance(step, str))
+        self.problems.append(Problem(source=self._source(path), field=field, text=text, hint=hint, fatal=fatal))
+
+    def _note(self, path: JsonPath) -> None:
+        field = ".".join(map(str, path))
+        self.notes.append(Problem(source=self._source(path), field=field, text="not used here", fatal=False))
+
+    def _permissions(self, value: Any) -> None:
         if not isinstance(value, dict):
-            self.problem("permissions", "must be an object", fatal=True)
+            self._problem(("permissions",), "must be an object")
             return
-        for name in _LISTS:
-            self._rules(name, value.get(name, []))
-        mode = value.get("defaultMode")
-        if mode in _MODES:
-            self._assign(("permissions", "mode"), _MODES[mode])
-        elif mode is not None:
-            self.problem("permissions.defaultMode", f"{mode!r} is no mode here; it is ignored", fatal=False)
-
-    def _rules(self, name: str, value: Any) -> None:
-        """A rule that can't be kept is a fault; but an allow is left out, which only makes more be asked."""
-        field = f"permissions.{name}"
-        if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
-            self.problem(field, "must be a list of rules", fatal=True)
-            return
-        kept = []
-        for rule in value:
-            found = rule_fault(rule)
-            if found is None:
-                kept.append(rule)
+        for key, part in value.items():
+            if key in _LISTS:
+                self._rules(key, part)
+            elif key == "defaultMode":
+                self._mode(part)
             else:
-                ignored = "; it is ignored, and such calls are asked" if name == "allow" else ""
-                self.problem(field, f"{found[0]}{ignored}", fatal=name != "allow")
-        if kept:
-            self._assign(("permissions", name), kept)
+                self._note(("permissions", key))
 
-    def _assign(self, path: tuple[str, ...], value: object) -> None:
-        self.assignments.append(Assignment(path=path, value=value, source=self.source))
+    def _rules(self, kind: str, value: Any) -> None:
+        path: JsonPath = ("permissions", kind)
+        if not isinstance(value, list):
+            self._problem(path, "must be a list of rules")
+            return
+        for n, rule in enumerate(value):
+            if not isinstance(rule, str):
+                self._problem((*path, n), "a rule must be a string")
+            elif fault := rule_fault(rule):
+                self._bad_rule(kind, (*path, n), *fault)
+            else:
+                source = self._source((*path, n))
+                self.assignments.append(Assignment(path=("permissions", kind), value=[rule], source=source))
+
+    def _bad_rule(self, kind: str, path: JsonPath, text: str, hint: str) -> None:
+        """A rule that can't be kept is a fault; but an allow is left out, which only makes more be asked."""
+        if kind == "allow":
+            self._problem(path, f"{text}; it is ignored, and such calls are asked", hint, fatal=False)
+        else:
+            self._problem(path, text, hint)
+
+    def _mode(self, value: Any) -> None:
+        path: JsonPath = ("permissions", "defaultMode")
+        mode = _MODES.get(value) if isinstance(value, str) else None
+        if mode is None:
+            self._problem(path, f"{value!r:.80} is no mode here; it is ignored", fatal=False)
+        else:
+            self.assignments.append(Assignment(path=("permissions", "mode"), value=mode, source=self._source(path)))
+
+    def _hooks(self, block: Any) -> None:
+        read = parse_json(block, tier=HOOK_TIERS.get(self.name, "user"), place=self.place)
+        for fatal, said in read.problems:
+            field, _, text = said.removeprefix(f"{self.place}: ").partition(": ")
+            self._problem(_path(field), text, fatal=fatal)
+        for definition in read.definitions:
+            path = _path(definition.place.removeprefix(f"{self.place}: "))
+            self.hooks.append(msgspec.structs.replace(definition, place=str(self._source(path))))
+
+
+def _path(field: str) -> JsonPath:
+    """`hooks.PreToolUse[0].hooks[1]` as a path."""
+    return tuple(int(number) if number else name for name, number in _STEP.findall(field))
+
+
+__all__ = ["ecosystem_files", "parse_ecosystem", "read_ecosystem"]

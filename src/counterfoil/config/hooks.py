@@ -10,7 +10,7 @@ from counterfoil.hooks.definition import HookDefinition, HookTier
 from counterfoil.hooks.parse import parse_table
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*hooks[ \t]*\.[ \t]*[\"']?([A-Za-z]+)[\"']?[ \t]*\]\]", re.MULTILINE)
-_TIERS: dict[str, HookTier] = {"operator": "operator", "user": "user", "project": "project"}
+HOOK_TIERS: dict[str, HookTier] = {"operator": "operator", "user": "user", "project": "project"}
 
 
 def read_hooks(tier: TierName, place: str, text: str, value: Any) -> tuple[list[HookDefinition], list[Problem]]:
@@ -27,7 +27,7 @@ def read_hooks(tier: TierName, place: str, text: str, value: Any) -> tuple[list[
         for n, table in enumerate(tables):
             line = lines.get((phase, n))
             where = place if line is None else f"{place}:{line}"
-            read = parse_table(phase, table, tier=_TIERS.get(tier, "user"), place=where)
+            read = parse_table(phase, table, tier=HOOK_TIERS.get(tier, "user"), place=where)
             definitions += read.definitions
             problems += [_told(tier, place, line, phase, fatal, said, where) for fatal, said in read.problems]
     return definitions, problems

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 import msgspec
 
 from counterfoil.config.ecosystem import ecosystem_files, read_ecosystem
-from counterfoil.config.merge import FROM_PROJECT, merge
+from counterfoil.config.merge import merge
 from counterfoil.config.read import read_tier
 from counterfoil.config.rules import rule_fault
 from counterfoil.config.trust import Offer, Trust, offer_of
 from counterfoil.config.urls import url_fault
-from counterfoil.config.values import Assignment, Problem, Settings, Source, Tier, TierName
+from counterfoil.config.values import Assignment, Problem, Settings, Source, Tier, TierName, TrustState
 from counterfoil.errors import ConfigError, CounterfoilError, UsageError
 from counterfoil.events import Mode
 
@@ -41,6 +42,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     max_turns: int | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    compat_claude: bool | None = None
 
 
 NO_FLAGS = Flags()
@@ -55,6 +57,7 @@ _FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
     "max_turns": (("limits", "max_turns"), "--max-turns"),
     "allow": (("permissions", "allow"), "--allow"),
     "deny": (("permissions", "deny"), "--deny"),
+    "compat_claude": (("compat", "claude"), "--compat-claude"),
 }
 
 
@@ -70,34 +73,70 @@ def files(workspace: Path, env: Mapping[str, str]) -> list[tuple[TierName, Path]
 
 def tiers(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> list[Tier]:
     """All tiers, weakest first."""
-    read = [_with_paths(read_tier(name, path)) for name, path in files(workspace, env)]
-    return [*_with_ecosystem(read, workspace, env), _environment(env), _flags(flags)]
+    read = [_with_paths(_within(read_tier(name, path), workspace)) for name, path in files(workspace, env)]
+    read += [_environment(env), _flags(flags)]
+    return _with_ecosystem(read, workspace, env) if _wants_ecosystem(read) else read
+
+
+def _wants_ecosystem(read: list[Tier]) -> bool:
+    """What operator, person or flag say of `compat.claude`; a project can't switch it on."""
+    said = [a.value for t in read if t.name != "project" for a in t.assignments if a.path == ("compat", "claude")]
+    return bool(said and said[-1])
 
 
 def _with_ecosystem(read: list[Tier], workspace: Path, env: Mapping[str, str]) -> list[Tier]:
-    """The tiers, and before the user's and the project's own files those of the ecosystem, where that is wanted."""
-    wanted = [a.value for t in read if t.name != "project" for a in t.assignments if a.path == ("compat", "claude")]
-    if not wanted or not wanted[-1]:
-        return read
-    home = Path(env.get("HOME") or Path.home())
-    found = [read_ecosystem(name, path) for name, path in ecosystem_files(workspace, home)]
-    operator, user, project = read
-    return [operator, found[0], user, *found[1:], project]
+    """The ecosystem's files too, each before the tier of its name: what is written for this program is stronger."""
+    found = [_within(read_ecosystem(name, path), workspace) for name, path in ecosystem_files(workspace, _home(env))]
+    joined: list[Tier] = []
+    for tier in read:
+        joined += [other for other in found if other.name == tier.name]
+        joined.append(tier)
+    return joined
+
+
+def _home(env: Mapping[str, str]) -> Path:
+    return Path(env.get("HOME") or Path.home())
+
+
+def _within(tier: Tier, workspace: Path) -> Tier:
+    """A project's file lies in the project: one that leads out of it is a fault, and nothing of it is taken."""
+    if tier.name != "project" or not tier.found:
+        return tier
+    real, root = os.path.realpath(tier.place), os.path.realpath(workspace)
+    if real.startswith(root.rstrip("/") + "/"):
+        return tier
+    source = Source(tier="project", place=tier.place)
+    text, hint = f"leads out of the workspace, to {real}", "put the file itself into the project"
+    return Tier(name="project", place=tier.place, problems=(Problem(source=source, field="", text=text, hint=hint),))
 
 
 def examine(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> tuple[list[Tier], Settings]:
     """The tiers and their settings, with all problems and none raised."""
     read = tiers(workspace, env, flags)
-    settings = merge(read, _default_state_dir())
+    state_dir = merge(read, _default_state_dir()).state_dir
+    trust, problems = _trust(read, workspace, state_dir)
+    settings = merge(read, state_dir, trust=trust)
+    unread: list[str] = []
+    if not settings.compat.claude:
+        unread = [str(path) for _, path in ecosystem_files(workspace, _home(env)) if path.exists()]
+    return read, msgspec.structs.replace(settings, unread=tuple(unread), problems=(*settings.problems, *problems))
+
+
+def _trust(read: list[Tier], workspace: Path, state_dir: Path) -> tuple[TrustState, list[Problem]]:
+    """How it stands with the folder. Where what was trusted can't be read, nothing is trusted, and that is said."""
     offer = project_offer(read, workspace)
-    if offer is None or not Trust(settings.state_dir).holds(workspace, offer):
-        return read, settings
-    return read, merge(read, _default_state_dir(), trusted=True)
+    if offer is None:
+        return "nothing", []
+    try:
+        return Trust(state_dir).state(workspace, offer), []
+    except ConfigError as fault:
+        source = Source(tier="default", place=str(state_dir))
+        return "untrusted", [Problem(source=source, field="", text=fault.message, hint=fault.hint, fatal=False)]
 
 
 def project_offer(read: list[Tier], workspace: Path) -> Offer | None:
-    """What the project's own file asks to be trusted for, or None."""
-    return offer_of([tier for tier in read if tier.name == "project"], workspace, FROM_PROJECT)
+    """What the project's own files ask to be trusted for, or None."""
+    return offer_of([tier for tier in read if tier.name == "project"], workspace)
 
 
 def load(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> Settings:

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 
 from counterfoil.config.schema import Wire
+from counterfoil.config.trust import needs_trust
 from counterfoil.config.urls import url_fault
 from counterfoil.config.values import (
     Assignment,
+    CompatSettings,
     ModelSettings,
     PermissionSettings,
     Problem,
@@ -22,33 +24,29 @@ from counterfoil.config.values import (
     Source,
     Tier,
     ToolSettings,
+    TrustState,
     UiSettings,
 )
 from counterfoil.events import Limits
-from counterfoil.hooks.definition import HookDefinition
 
 _T = typing.TypeVar("_T", bound=msgspec.Struct)
 
 WIRES: tuple[Wire, ...] = typing.get_args(Wire)
-FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny"), ("permissions", "ask")})
+_FROM_PROJECT = frozenset({("model", "name"), ("permissions", "deny"), ("permissions", "ask")})
 """What a project's own file may set before its folder is trusted: nothing that makes anything less strict."""
-WITH_TRUST = frozenset(
-    {("permissions", "allow"), ("permissions", "mode"), ("tools", "disabled"), ("model", "effort")}
-    | {("limits", name) for name in Limits.__struct_fields__}
-)
-"""What it may set besides, once it is trusted. Never where requests and keys go, and never the mode `bypass`."""
 _LISTS = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("tools", "disabled")})
 
 
-def merge(tiers: Sequence[Tier], state_dir: Path, *, trusted: bool = False) -> Settings:
+def merge(tiers: Sequence[Tier], state_dir: Path, *, trust: TrustState = "nothing") -> Settings:
     """The settings of `tiers`, weakest first. `state_dir` is the default. Nothing is read or changed.
 
-    `trusted`: the person trusts what the project's own file says.
+    A project's own hooks, allow rules and mode hold where `trust` is `trusted`; else one problem names all of them.
     """
     problems = [problem for tier in tiers for problem in tier.problems]
+    problems += _untrusted(tiers, trust)
     single: dict[tuple[str, ...], Assignment] = {}
     added: dict[tuple[str, ...], list[Assignment]] = {}
-    for assignment in _admitted(tiers, problems, trusted):
+    for assignment in _admitted(tiers, problems, trust):
         if assignment.path in _LISTS:
             added.setdefault(assignment.path, []).append(assignment)
         else:
@@ -68,50 +66,57 @@ def merge(tiers: Sequence[Tier], state_dir: Path, *, trusted: bool = False) -> S
         limits=_struct(Limits, "limits", single),
         tools=ToolSettings(disabled=tuple(r.pattern for r in _rules(added.get(("tools", "disabled"), ())))),
         ui=_struct(UiSettings, "ui", single),
-        hooks=tuple(_hooks(tiers, problems, trusted)),
+        compat=_struct(CompatSettings, "compat", single),
+        hooks=tuple(h for tier in tiers if tier.name != "project" or trust == "trusted" for h in tier.hooks),
+        trust=trust,
+        notes=tuple(note for tier in tiers for note in tier.notes),
         sources={a.field: a.source for a in (*single.values(), *(a for several in added.values() for a in several))},
         problems=tuple(problems + faults),
     )
 
 
-def _hooks(tiers: Sequence[Tier], problems: list[Problem], trusted: bool) -> Iterable[HookDefinition]:
-    """The hooks of operator and user, and a project's own where its folder is trusted."""
-    for tier in tiers:
-        if tier.name != "project" or trusted:
-            yield from tier.hooks
-        elif tier.hooks:
-            problems.append(
-                Problem(
-                    source=Source(tier="project", place=tier.place),
-                    field="hooks",
-                    text=f"{len(tier.hooks)} hooks of the project's own file are ignored",
-                    hint="`counterfoil trust` shows and trusts them",
-                    fatal=False,
-                )
-            )
+def _untrusted(tiers: Sequence[Tier], trust: TrustState) -> Iterable[Problem]:
+    """One line that says what of the project's files is ignored because its folder isn't trusted."""
+    project = [tier for tier in tiers if tier.name == "project"]
+    hooks = sum(len(tier.hooks) for tier in project)
+    waiting = [a for tier in project for a in tier.assignments if needs_trust(a)]
+    rules = sum(len(typing.cast(list[str], a.value)) for a in waiting if a.path == ("permissions", "allow"))
+    others = dict.fromkeys(a.field for a in waiting if a.path != ("permissions", "allow"))
+    what = [_count(hooks, "hook"), _count(rules, "allow rule"), *others]
+    listed = ", ".join(text for text in what if text)
+    if trust == "trusted" or not listed:
+        return
+    why = "has changed since it was trusted" if trust == "changed" else "isn't trusted"
+    place = next(tier.place for tier in project if tier.hooks or any(map(needs_trust, tier.assignments)))
+    yield Problem(
+        source=Source(tier="project", place=place),
+        field="",
+        text=f"this folder {why}, so this is ignored: {listed}; `counterfoil trust` shows and trusts it",
+        fatal=False,
+    )
 
 
-def _admitted(tiers: Sequence[Tier], problems: list[Problem], trusted: bool) -> Iterable[Assignment]:
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
+
+
+def _admitted(tiers: Sequence[Tier], problems: list[Problem], trust: TrustState) -> Iterable[Assignment]:
     for tier in tiers:
         for assignment in tier.assignments:
-            if tier.name != "project" or assignment.path in FROM_PROJECT:
+            if tier.name != "project" or assignment.path in _FROM_PROJECT:
                 yield assignment
-                continue
-            may_be = assignment.path in WITH_TRUST and assignment.value != "bypass"
-            if trusted and may_be:
-                yield assignment
-                continue
-            problems.append(
-                Problem(
-                    source=assignment.source,
-                    field=assignment.field,
-                    text="a project's own file can't set this; it is ignored",
-                    hint="`counterfoil trust` shows and trusts it"
-                    if may_be
-                    else "set it in your user configuration, or by a flag",
-                    fatal=False,
+            elif not needs_trust(assignment):
+                problems.append(
+                    Problem(
+                        source=assignment.source,
+                        field=assignment.field,
+                        text="a project's own file can't set this; it is ignored",
+                        hint="set it in your user configuration, or by a flag",
+                        fatal=False,
+                    )
                 )
-            )
+            elif trust == "trusted":
+                yield assignment
 
 
 def _values(table: str, single: dict[tuple[str, ...], Assignment]) -> dict[str, Any]:

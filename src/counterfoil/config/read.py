@@ -30,6 +30,15 @@ _RULE_LISTS = frozenset({("permissions", "allow"), ("permissions", "ask"), ("per
 
 def read_tier(name: TierName, path: Path) -> Tier:
     """The tier in the file at `path`. Faults are in its `problems`; a file that isn't there is an empty tier."""
+    data = file_bytes(name, path)
+    if isinstance(data, Tier):
+        return data
+    digest = bytes_digest("counterfoil/config/v1", data)
+    return msgspec.structs.replace(parse_tier(name, str(path), data), digest=digest)
+
+
+def file_bytes(name: TierName, path: Path) -> bytes | Tier:
+    """What is in the file at `path`; or the tier that it comes to where it can't be read or isn't there."""
     place = str(path)
     try:
         data = read_small(path, MAX_BYTES + 1)
@@ -37,10 +46,10 @@ def read_tier(name: TierName, path: Path) -> Tier:
         return Tier(name=name, place=place, found=False)
     except OSError as fault:
         reason = fault.strerror or type(fault).__name__
-        return _broken(name, place, None, f"can't be read: {reason}")
+        return broken(name, place, None, f"can't be read: {reason}")
     if len(data) > MAX_BYTES:
-        return _broken(name, place, None, f"is larger than {MAX_BYTES} bytes")
-    return msgspec.structs.replace(parse_tier(name, place, data), digest=bytes_digest("counterfoil/config/v1", data))
+        return broken(name, place, None, f"is larger than {MAX_BYTES} bytes")
+    return data
 
 
 def parse_tier(name: TierName, place: str, data: bytes) -> Tier:
@@ -48,16 +57,16 @@ def parse_tier(name: TierName, place: str, data: bytes) -> Tier:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as fault:
-        return _broken(name, place, data.count(b"\n", 0, fault.start) + 1, "is not UTF-8")
+        return broken(name, place, data.count(b"\n", 0, fault.start) + 1, "is not UTF-8")
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as fault:
         message = str(fault)
         found = _AT_LINE.search(message)
         line = int(found[1]) if found else text.count("\n") + 1
-        return _broken(name, place, line, f"is not valid TOML: {_AT_LINE.sub('', message)}")
+        return broken(name, place, line, f"is not valid TOML: {_AT_LINE.sub('', message)}")
     except RecursionError:
-        return _broken(name, place, None, "is nested too deeply")
+        return broken(name, place, None, "is nested too deeply")
     hooks = tree.pop("hooks", None)
     tier = _Check(name, place, key_lines(text)).tier(tree)
     if hooks is None:
@@ -68,7 +77,8 @@ def parse_tier(name: TierName, place: str, data: bytes) -> Tier:
     return msgspec.structs.replace(tier, hooks=tuple(definitions), problems=(*tier.problems, *problems))
 
 
-def _broken(name: TierName, place: str, line: int | None, text: str) -> Tier:
+def broken(name: TierName, place: str, line: int | None, text: str) -> Tier:
+    """The tier of a file of which nothing can be taken."""
     source = Source(tier=name, place=place, line=line)
     return Tier(name=name, place=place, problems=(Problem(source=source, field="", text=text),))
 

@@ -12,6 +12,8 @@ from counterfoil.events import Limits, Mode
 from counterfoil.hooks.definition import HookDefinition
 from counterfoil.identity import Digest
 
+TrustState = Literal["nothing", "untrusted", "changed", "trusted"]
+"""`nothing`: the project's files ask for no trust. `changed`: what was trusted is another by now."""
 TierName = Literal["default", "operator", "user", "project", "environment", "flag"]
 
 
@@ -68,6 +70,7 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     hooks: tuple[HookDefinition, ...] = ()
     digest: Digest | None = None
+    notes: tuple[Problem, ...] = ()
 
 
 class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,10 +130,18 @@ class UiSettings(msgspec.Struct, frozen=True, kw_only=True):
     notices: Literal["important", "all"] = "important"
 
 
+class CompatSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which other tools' files are read. `claude`: rules and hooks of `.claude/settings.json` and its kin."""
+
+    claude: bool = False
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """All settings, merged. `sources` says for each set value, by its dotted path, where it came from.
 
-    `problems` are those of all tiers and of the merge; with a fatal one nothing may run.
+    `problems` are those of all tiers and of the merge; with a fatal one nothing may run. `notes` are what files say
+    that has no use here. `trust` is how it stands with the project's folder. `unread` are files of other tools that
+    are there, and not read for want of `compat`.
     """
 
     state_dir: Path
@@ -140,6 +151,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     tools: ToolSettings = ToolSettings()
     ui: UiSettings = UiSettings()
+    compat: CompatSettings = CompatSettings()
     hooks: tuple[HookDefinition, ...] = ()
+    trust: TrustState = "nothing"
+    unread: tuple[str, ...] = ()
+    notes: tuple[Problem, ...] = ()
     sources: dict[str, Source] = {}
     problems: tuple[Problem, ...] = ()
