@@ -179,3 +179,29 @@ def check_database(folder: Path) -> None:
             hits = db.execute(f"select count(*) from {table} where instr(cast({column} as text), 'CANARY')").fetchone()
             assert bool(hits[0]) == ((table, column) == ("events", "private")), (table, column)
     db.close()
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_an_error_that_echoes_the_request_shows_none_of_its_private_strings(wire: str) -> None:
+    act = CountingTool("act")
+    script = {
+        "pairing_prefix": "CANARY-pairing-",
+        "turns": [turn(call("act", n=1)) | {"reasoning": "Hidden thoughts."}, {"text": "Done."}],
+    }
+    async with ModelServer(script) as server:
+        rig = Rig({}, act, provider=lambda m: make_provider(wire, base_url=server.base_url, api_key=KEY))
+        async with await rig.session(provider=wire) as session:
+            assert (await session.prompt("go")).text == "Done."
+            await session.prompt("what did I send?")
+    sent = server.requests[-1].raw.decode()
+    echo = {"turns": [{"error": {"kind": "bad_request", "status": 400, "message": sent, "permanent": True}}]}
+    assert "CANARY-pairing-" in sent
+    async with ModelServer(echo, strict=False, count="answers") as server:
+        rig.engine.parts = msgspec.structs.replace(
+            rig.engine.parts,
+            provider_for=lambda m: make_provider(wire, base_url=server.base_url, api_key=KEY),
+        )
+        async with await rig.engine.open(session.id) as again:
+            outcome = await again.prompt("again")
+    assert outcome.stop_reason == "provider_error" and outcome.error is not None
+    assert "CANARY" not in outcome.error.message and "[id]" in outcome.error.message

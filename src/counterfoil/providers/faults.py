@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ import msgspec
 
 from counterfoil.errors import ProviderError
 from counterfoil.events.codec import clean_text, loads
+from counterfoil.state.history import History, TurnItem
 
 MESSAGE_BOUND = 500
 """Characters of a provider's own words that an error message may carry."""
@@ -145,6 +146,37 @@ def scrub(text: str, secrets: Iterable[str], pairing_ids: Iterable[str]) -> str:
             text = re.sub(rf"(?<!\w){re.escape(private)}(?!\w)", "[id]", text)
     text = _ITEM_ID.sub("[id]", _SECRET.sub("[key]", text))
     return text if len(text) <= MESSAGE_BOUND else text[: MESSAGE_BOUND - 1] + "…"
+
+
+_PRIVATE_FIELDS = frozenset(
+    {"id", "call_id", "item_id", "tool_call_id", "tool_use_id", "signature", "thought_signature", "data"}
+    | {"encrypted_content"}
+)
+"""Fields of the replay data whose texts are a provider's own: ids, signatures, sealed reasoning."""
+
+
+def private_strings(history: History) -> Iterator[str]:
+    """Every id, signature and sealed text in the replay data of `history`: what an error text must not show."""
+    for item in history.items:
+        if not isinstance(item, TurnItem):
+            continue
+        for call in item.calls:
+            if call.replay is not None:
+                yield call.replay.pairing_id
+        if item.replay is not None:
+            yield from _private(msgspec.json.decode(item.replay.wire))
+
+
+def _private(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for inner in value:
+            yield from _private(inner)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if isinstance(inner, str) and name in _PRIVATE_FIELDS:
+                yield inner
+            else:
+                yield from _private(inner)
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:

@@ -17,7 +17,7 @@ from counterfoil.events.codec import loads
 from counterfoil.ports import CallChunk, ModelRequest, ModelTurn, ReasoningChunk, StreamItem, TextChunk
 from counterfoil.providers import faults
 from counterfoil.providers.wire import encode_json
-from counterfoil.state.history import History, TurnItem
+from counterfoil.state.history import History
 
 if TYPE_CHECKING:
     import httpx
@@ -266,16 +266,9 @@ class HttpProvider(ABC):
         return ProviderError("timeout", f"{self._name} sent nothing for {self._timeout:g} s", permanent=False)
 
     def _clean(self, error: ProviderError, history: History) -> ProviderError:
-        """`error` without a key or a pairing id in its message."""
+        """`error` without a key, or anything of the private replay data, in its message: servers echo requests."""
         secrets = [self._api_key or "", *(v for v in self._headers.values() if len(v) >= 8)]
-        ids = (
-            call.replay.pairing_id
-            for item in history.items
-            if isinstance(item, TurnItem)
-            for call in item.calls
-            if call.replay is not None
-        )
-        message = faults.scrub(error.message, secrets, ids)
+        message = faults.scrub(error.message, secrets, faults.private_strings(history))
         return ProviderError(
             error.kind, message, permanent=error.permanent, retry_after=error.retry_after, hint=error.hint
         )
