@@ -72,7 +72,7 @@ def test_a_hook_that_can_not_be_kept_is_a_fault_with_its_place(cli: Cli, text: s
 def test_config_check_lists_hooks_and_rules_with_their_lines(cli: Cli) -> None:
     file = configure(cli, '[permissions]\ndeny = ["Bash(rm *)"]\n\n[[hooks.Stop]]\nname = "last word"\ncommand = "x"\n')
     shown = cli("config", "check")
-    assert shown.code == 0 and f'"last word"  ({file}:4)' in shown.out and f"({file}:2)" in shown.out
+    assert shown.code == 0 and f'"*: command x [last word]"  ({file}:4)' in shown.out and f"({file}:2)" in shown.out
 
 
 @pytest.mark.parametrize(

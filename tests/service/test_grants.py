@@ -62,3 +62,14 @@ def test_processes_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     for worker in workers:
         worker.join(60)
     assert len(rules(Grants(tmp_path), Path("/w"))) == 60
+
+
+def test_rules_that_others_could_have_written_hold_for_nobody(tmp_path: Path) -> None:
+    inside = Grants(tmp_path / "work" / "state")
+    inside.add(str(tmp_path / "work"), StandingGrant(rule="Bash"))
+    assert rules(inside, tmp_path / "work") == []
+    outside = Grants(tmp_path / "state")
+    outside.add(str(tmp_path / "work"), StandingGrant(rule="Edit"))
+    (tmp_path / "state" / "grants.json").chmod(0o666)
+    with pytest.raises(ConfigError, match="others can write it"):
+        rules(Grants(tmp_path / "state"), tmp_path / "work")

@@ -38,6 +38,7 @@ def check(
     mode: options.Mode = None,
     allow: options.Allow = None,
     deny: options.Deny = None,
+    compat_claude: options.CompatClaude = None,
     workspace: options.Workspace = None,
     as_json: options.AsJson = False,
     state_dir: options.StateDir = None,
@@ -51,16 +52,20 @@ def check(
     from counterfoil.cli.compose import folder
     from counterfoil.cli.terminal import print_json
     from counterfoil.config import Flags, examine, explain
+    from counterfoil.config.load import project_offer
 
     flags = Flags(
         state_dir=state_dir,
         mode=None if mode is None else mode.value,
         allow=tuple(allow or ()),
         deny=tuple(deny or ()),
+        compat_claude=compat_claude,
     )
     if call is not None:
         return _judge(call, flags, folder(workspace), as_json=as_json)
-    report = explain(*examine(folder(workspace), os.environ, flags))
+    place = folder(workspace)
+    read, settings = examine(place, os.environ, flags)
+    report = explain(read, settings, project_offer(read, place))
     if as_json:
         print_json(report)
     else:
@@ -94,11 +99,16 @@ def _print(report: Report) -> None:
 
     for file in report.files:
         print_line(f"{file.tier:9} {visible_line(file.path)}: {'read' if file.read else 'not there'}")
+    if report.trust.state != "nothing":
+        scripts = "".join(f", {visible_line(path)}" for path in report.trust.scripts)
+        print_line(f"trust in this folder: {report.trust.state} (its configuration{scripts})")
     print_line()
     fields = max(len(row.field) for row in report.values)
     for row in report.values:
         value = visible_line(json.dumps(row.value, ensure_ascii=False))
         print_line(f"{row.field:{fields}}  {value}  ({visible_line(row.source)})")
+    for note in report.notes:
+        print_line(visible_line(note))
     for problem in report.problems:
         hint = f" ({problem.hint})" if problem.hint else ""
         faults.say(f"{'' if problem.fatal else 'warning: '}{problem.text}{hint}")

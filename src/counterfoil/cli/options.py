@@ -93,6 +93,11 @@ Mode = Annotated[
     ModeName | None, typer.Option("--mode", help="The permission mode.  [default: default]", show_default=False)
 ]
 
+CompatClaude = Annotated[
+    bool | None,
+    typer.Option("--compat-claude", help="Read rules and hooks of .claude/settings.json too.", show_default=False),
+]
+
 Allow = Annotated[
     list[str] | None,
     typer.Option(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def trust(
     workspace: options.Workspace = None,
+    compat_claude: options.CompatClaude = None,
     yes: Annotated[bool, typer.Option("--yes", help="Trust it without asking.")] = False,
     revoke: Annotated[bool, typer.Option("--revoke", help="Trust this folder no more.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="List the trusted folders.")] = False,
@@ -32,7 +33,7 @@ def trust(
     from counterfoil.scrollback import visible_line
 
     place = folder(workspace)
-    read, settings = examine(place, os.environ, Flags(state_dir=state_dir))
+    read, settings = examine(place, os.environ, Flags(state_dir=state_dir, compat_claude=compat_claude))
     store = Trust(settings.state_dir)
     if listing:
         for trusted in sorted(store.folders()):
@@ -61,14 +62,16 @@ def trust(
 
 def _show(place: Path, offer: Offer) -> None:
     from counterfoil.cli.terminal import print_line
+    from counterfoil.config.explain import hook_text
     from counterfoil.scrollback import visible_line
 
     print_line(f"{visible_line(str(place))} would add:")
     for field, value in offer.settings:
         print_line(f"  {visible_line(field)} = {visible_line(value)}")
     for hook in offer.hooks:
-        handler = visible_line(hook.handler[2])
-        print_line(f"  hook {hook.phase} ({visible_line(hook.matcher) or 'all'}): {hook.kind} {handler}")
+        print_line(f"  hook {hook.phase} {visible_line(hook_text(hook))}")
+        for name, value in hook.headers.items():
+            print_line(f"    header {visible_line(name)}: {visible_line(value)}")
     for script in offer.scripts:
         print_line(f"  script {visible_line(script)}")
 

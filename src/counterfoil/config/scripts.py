@@ -75,17 +75,18 @@ def _content(path: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError:
         return ""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return ""
+    summed = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape") + b"\0")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return ""
-        summed = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape") + b"\0")
         if status.st_size > MAX_BYTES:
             summed.update(f"{status.st_ino} {status.st_size} {status.st_mtime_ns}".encode())
             return summed.hexdigest()
         while block := file.read(1 << 20):
             summed.update(block)
-        return summed.hexdigest()
+    return summed.hexdigest()
 
 
 __all__ = ["scripts_of"]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
+from counterfoil.config.trust import lies_in
 from counterfoil.errors import ConfigError
 from counterfoil.small_files import read_small
 
@@ -44,7 +46,12 @@ class Grants:
         self._known = _File()
 
     def of(self, workspace: str) -> list[StandingGrant]:
-        """The grants of a workspace. Read again only when the file has changed. Raises `ConfigError`."""
+        """The grants of a workspace. Read again only when the file has changed. Raises `ConfigError`.
+
+        None, where the file lies in the workspace or others can write it: they may be nobody's answers.
+        """
+        if lies_in(self._file, os.path.realpath(workspace)):
+            return []
         self._refresh()
         return list(self._known.workspaces.get(os.path.realpath(workspace), []))
 
@@ -70,6 +77,8 @@ class Grants:
         except FileNotFoundError:
             self._known, self._seen = _File(), None
             return
+        if status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise ConfigError(f"{self._file}: others can write it", hint="`chmod 600` it, or remove it")
         seen = (status.st_mtime_ns, status.st_ino)
         if seen == self._seen:
             return
@@ -96,7 +105,8 @@ class Grants:
 
     def _write(self, value: _File) -> None:
         partial = self._file.with_suffix(".new")
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(value)))
             file.flush()

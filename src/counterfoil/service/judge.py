@@ -15,6 +15,7 @@ from counterfoil.policy.bash import shell_paths
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import CallFacts, Decision, decide
 from counterfoil.ports import Targets, ToolContext
+from counterfoil.service.grants import Grants
 from counterfoil.service.rules import rules_of
 
 _ARGUMENT = {
@@ -53,7 +54,8 @@ def judge(text: str, settings: Settings, workspace: Path, env: Mapping[str, str]
         links = {path: os.path.realpath(path) for path in shell_paths(targets.command, place)}
     read_only = tool is not None and tool.spec.read_only
     facts = CallFacts(tool=tool_name, read_only=read_only, targets=targets, links=links)
-    return decide(facts, rules_of(settings), mode or settings.permissions.mode, place=place)
+    learned = tuple(grant.rule for grant in Grants(settings.state_dir).of(str(workspace)))
+    return decide(facts, rules_of(settings), mode or settings.permissions.mode, place=place, grants=learned)
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -68,7 +70,7 @@ def _arguments(tool: str, argument: str) -> dict[str, Any]:
     if field is None:
         raise UsageError(f"{tool} takes no argument here", hint=f"write just {tool!r}")
     if tool == "WebFetch" and "://" not in argument:
-        argument = f"https://{argument}/"
+        argument = f"https://{argument.removeprefix('domain:')}/"
     return {field: argument, **_FILLING.get(tool, {})}
 
 

@@ -84,15 +84,17 @@ class LocalService:
             return ()
 
     def _learn(self, meta: Meta, change: GrantChanged) -> None:
-        self._grants.add(
-            meta.workspace,
-            StandingGrant(
-                rule=change.rule,
-                ask_id=change.ask_id or "",
-                session_id=meta.session_id,
-                learned_at=self.engine.parts.clock.now(),
-            ),
+        """Keep a rule for good. Where that fails it holds for its session alone, and whoever waits goes on."""
+        grant = StandingGrant(
+            rule=change.rule,
+            ask_id=change.ask_id or "",
+            session_id=meta.session_id,
+            learned_at=self.engine.parts.clock.now(),
         )
+        try:
+            self._grants.add(meta.workspace, grant)
+        except (ConfigError, OSError) as fault:
+            log.warning("rule %s is not kept beyond its session: %s", grant.rule, fault)
 
     def _provider(self, meta: Meta) -> Provider:
         from counterfoil.providers import make_provider
