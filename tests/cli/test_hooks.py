@@ -115,7 +115,9 @@ def test_a_rule_learned_for_the_session_is_used_in_the_next_run_of_it_alone(cli:
     assert cli("run", "again", "--continue", "--script", script).code == 0
     calls = cli("inspect", "last", "--json").json["calls"]
     assert [c["status"] for c in calls] == ["ok", "ok"] and calls[1]["asks"] == []
+    assert "Bash(echo hi)  (session, learned from ask_" in cli("permissions", "list", "--session", "last").out
     assert run(cli)[0]["status"] == "denied", "another session asks again"
+    assert "no rule was learned" in cli("permissions", "list", "--session", "last").out
 
 
 def test_always_is_kept_for_the_folder_listed_and_revoked(cli: Cli) -> None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 
+import pytest
+
+from counterfoil.cli.trust import mention_unread
+from counterfoil.config import load
 from tests.cli.pty import Person
 from tests.cli.support import Cli, bash
 
@@ -108,3 +114,17 @@ def test_what_was_learned_for_good_counts_in_config_check(cli: Cli) -> None:
     assert cli(*call).out.startswith("ask: ")
     Grants(cli.state).add(str(cli.workspace), StandingGrant(rule="Bash(make test)"))
     assert cli(*call).out.startswith("allow: ")
+
+
+def test_a_file_of_another_tool_is_mentioned_once_and_on_a_terminal_alone(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    claude(cli, {})
+    settings = load(cli.workspace, os.environ)
+    mention_unread(settings)
+    assert capfd.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    mention_unread(settings)
+    assert "settings.json isn't read" in capfd.readouterr().err
+    mention_unread(settings)
+    assert capfd.readouterr().err == ""

@@ -222,6 +222,13 @@ def test_the_report_lists_files_values_sources_and_problems(home: Home) -> None:
     assert [p.fatal for p in report.problems] == [True]
 
 
+def test_each_rule_of_a_long_list_has_its_own_line_and_each_bad_one_its_own_fault() -> None:
+    text = b'[permissions]\ndeny = [\n  "Bash(rm *)",  # never\n  "Read(!x)",\n  "Edit", "Bash()",\n]\n'
+    tier = parse_tier("user", "f", text)
+    assert [(a.value, a.source.line) for a in tier.assignments] == [(["Bash(rm *)"], 3), (["Edit"], 5)]
+    assert [p.source.line for p in tier.problems] == [4, 5]
+
+
 def test_merging_is_pure() -> None:
     tier = parse_tier("user", "f", b'[providers.openai]\ntimeout = 3\n[permissions]\ndeny = ["Bash"]\n')
     first, second = merge([tier], Path("/s")), merge([tier], Path("/s"))
@@ -247,6 +254,8 @@ def test_lines_are_found_in_every_shape_of_key() -> None:
         ("t",): 7,
         ("t", "u.v"): 7,
         ("t", "u.v", "l"): 8,
+        ("t", "u.v", "l", "[0]"): 9,
+        ("t", "u.v", "l", "[1]"): 10,
         ("t", "u.v", "i"): 12,
         ("t", "u.v", "i", "j"): 12,
         ("t", "u.v", "i", "k"): 12,

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from counterfoil.service.grants import Grants
+    from counterfoil.service.local import LocalService
+    from counterfoil.state.session import Grant
+
+_Session = Annotated[
+    str | None,
+    typer.Option("--session", metavar="SESSION", help="What this session learned.", show_default=False),
+]
 
 app = typer.Typer(help="Rules learned from answers.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -23,12 +30,17 @@ def permissions() -> None:
 
 @app.command("list", epilog=exits.HELP)
 def list_grants(
-    workspace: options.Workspace = None, as_json: options.AsJson = False, state_dir: options.StateDir = None
+    session: _Session = None,
+    workspace: options.Workspace = None,
+    as_json: options.AsJson = False,
+    state_dir: options.StateDir = None,
 ) -> int:
-    """List the rules that hold for this folder because somebody answered "always"."""
+    """List the rules that hold for this folder because somebody answered "always", or those of one session."""
     from counterfoil.cli.terminal import print_json, print_line
     from counterfoil.scrollback import visible_line
 
+    if session is not None:
+        return _of_session(session, state_dir, as_json=as_json)
     grants, place = _grants(workspace, state_dir)
     found = grants.of(str(place))
     if as_json:
@@ -38,6 +50,26 @@ def list_grants(
         print_line(f"{visible_line(grant.rule)}  (learned from {grant.ask_id} in {grant.session_id})")
     if not found:
         print_line(f"no rule was learned for {visible_line(str(place))}")
+    return exits.DONE
+
+
+def _of_session(session: str, state_dir: str | None, *, as_json: bool) -> int:
+    from counterfoil.cli.compose import state_settings, with_service
+    from counterfoil.cli.reference import resolve
+    from counterfoil.cli.terminal import print_json, print_line
+    from counterfoil.scrollback import visible_line
+
+    async def read(local: LocalService) -> list[Grant]:
+        return (await local.engine.load(await resolve(local.store, session))).grants
+
+    found = with_service(state_settings(state_dir), read)
+    if as_json:
+        print_json(found)
+        return exits.DONE
+    for grant in found:
+        print_line(f"{visible_line(grant.rule)}  ({grant.scope}, learned from {grant.ask_id})")
+    if not found:
+        print_line("no rule was learned in this session")
     return exits.DONE
 
 

@@ -11,6 +11,7 @@ from counterfoil.cli import exits, options
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from counterfoil.config import Settings
     from counterfoil.config.trust import Offer
 
 
@@ -86,3 +87,23 @@ def _confirmed() -> bool:
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError("nobody can be asked here", hint="look at what it would add, then use --yes")
     return input("trust it? [y/n] ").strip().lower() in ("y", "yes")
+
+
+def mention_unread(settings: Settings) -> None:
+    """Say on a terminal, once for each file, that another tool's settings are there and not read."""
+    import contextlib
+    import hashlib
+    import sys
+
+    from counterfoil.cli import faults
+    from counterfoil.cli.terminal import is_terminal
+
+    if not settings.unread or not is_terminal(sys.stderr):
+        return
+    folder = settings.state_dir / "mentioned"
+    for path in settings.unread:
+        mark = folder / hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            mark.touch(mode=0o600, exist_ok=False)
+            faults.say(f"{path} isn't read: `[compat] claude = true` in your own configuration would read it")

@@ -16,7 +16,7 @@ _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", "e": "\x1b"}
 def key_lines(text: str) -> dict[Path, int]:
     """The line (from 1) on which each key and table of a valid TOML document is set first.
 
-    Keys within inline tables are found too; items of arrays are not told apart from their array.
+    Keys within inline tables are found too, and the items of arrays below a key, as `(…, key, "[0]")`.
     """
     return _Scanner(text).scan()
 
@@ -78,6 +78,7 @@ class _Scanner:
                 self.at += 1
 
     def _items(self, path: Path, *, inline_table: bool) -> None:
+        number = 0
         while self.at < len(self.text):
             char = self.text[self.at]
             if char in "]}":
@@ -91,7 +92,10 @@ class _Scanner:
                 if not self._assignment(path):
                     self.at += 1
             else:
-                self._value(path)
+                item = (*path, f"[{number}]")
+                self.found.setdefault(item, self._line_now())
+                number += 1
+                self._value(item)
 
     def _key(self) -> Path:
         parts: list[str] = []

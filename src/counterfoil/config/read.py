@@ -157,10 +157,23 @@ class _Check:
         except msgspec.ValidationError as fault:
             self._problem(path, _plain_fault(str(fault), value), _choices(kind))
             return
+        if path in _RULE_LISTS:
+            self._rules(path, checked)
+            return
         if fault_text := _content_fault(path, checked):
             self._problem(path, *fault_text)
             return
         self.assignments.append(Assignment(path=path, value=checked, source=self._source(path)))
+
+    def _rules(self, path: tuple[str, ...], rules: list[str]) -> None:
+        """Each rule with its own line."""
+        for n, rule in enumerate(rules):
+            source = self._source((*path, f"[{n}]"))
+            if fault := rule_fault(rule):
+                field = ".".join(path)
+                self.problems.append(Problem(source=source, field=field, text=fault[0], hint=fault[1]))
+            else:
+                self.assignments.append(Assignment(path=path, value=[rule], source=source))
 
 
 def _set_type(annotation: Any) -> Any:
@@ -199,8 +212,6 @@ def _kind_of(value: object) -> str:
 
 def _content_fault(path: tuple[str, ...], value: object) -> tuple[str, str] | None:
     """What is wrong with a value of the right type, and what to do."""
-    if path in _RULE_LISTS and isinstance(value, list):
-        return next((found for rule in value if (found := rule_fault(rule))), None)
     if path[-1] == "api_key_env" and not _VARIABLE.fullmatch(str(value)):
         return "is not the name of an environment variable", "the name, like OPENAI_API_KEY, and never the key itself"
     if path[-1] == "headers" and isinstance(value, dict):
