@@ -193,3 +193,16 @@ def test_in_a_pipe_trust_needs_a_word(cli: Cli) -> None:
     shown = cli("trust")
     assert shown.code == 2 and "--yes" in shown.err
     assert cli("trust", "--list").out == ""
+
+
+def test_a_revoked_rule_holds_no_more_in_the_session_that_learned_it(cli: Cli) -> None:
+    script = cli.script(BASH, {"text": "done"}, BASH, {"text": "done"})
+    assert cli("run", "go", "--provider", "scripted", "--script", script, "--ask", "wait").code == 75
+    (ask,) = cli("asks", "--json").json
+    ask_id = ask["ask"]["ask_id"] if "ask" in ask else ask["ask_id"]
+    assert cli("answer", ask_id, "allow", "--scope", "always").code == 0
+    assert cli("resume", "last", "--script", script).code == 0
+    assert cli("permissions", "revoke", "Bash(echo hi)").code == 0
+    assert cli("run", "again", "--continue", "--script", script).code == 0
+    calls = cli("inspect", "last", "--json").json["calls"]
+    assert [c["status"] for c in calls] == ["ok", "denied"]

@@ -110,8 +110,11 @@ class Context:
 
     def grants(self) -> tuple[str, ...]:
         """What people let be learned: for this session, and for its workspace for good."""
-        learned = tuple(grant.rule for grant in self.state.grants)
-        return (*learned, *self.settings.standing_grants(self.state.meta))
+        standing = self.settings.standing_grants
+        if standing is None:
+            return tuple(grant.rule for grant in self.state.grants)
+        learned = tuple(grant.rule for grant in self.state.grants if grant.scope != "always")
+        return (*learned, *standing(self.state.meta))
 
     def memo(self) -> EncodedHistory:
         """The wire bytes of this session's history for the present provider."""

@@ -16,7 +16,8 @@ from counterfoil.state import Meta
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds and rules. Times are seconds.
 
-    `standing_grants` are rules that people let be learned for good, for this session's workspace; `on_grant` is
+    `standing_grants` are rules that people let be learned for good, for this session's workspace; without it, those
+    of the session's own log hold, and with it a rule that was revoked there holds nowhere. `on_grant` is
     told when one is learned with scope `always`, after it is durable in the session's log.
     `compaction_ratio`: share of `context_window(model)` tokens at which history is compacted, 0 for never.
     `provider_retries`: how often a turn is asked again after an error that may pass.
@@ -37,7 +38,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     context_window: Callable[[str], int] = lambda model: 200_000
     system_prompt: Callable[[Meta], str] = lambda meta: ""
-    standing_grants: Callable[[Meta], tuple[str, ...]] = lambda meta: ()
+    standing_grants: Callable[[Meta], tuple[str, ...]] | None = None
     on_grant: Callable[[Meta, GrantChanged], None] = lambda meta, change: None
 
 
