@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from counterfoil.errors import StoreError
+from counterfoil.errors import StoreError, StoreUnavailable
 from counterfoil.stores import faults
-from counterfoil.stores.schema import migrate
+from counterfoil.stores.schema import check, migrate
 from counterfoil.stores.worker import Worker
 
 T = TypeVar("T")
@@ -19,6 +20,8 @@ FILE = "counterfoil.db"
 LOCKS = "locks"
 BUSY_TIMEOUT = 30.0
 """Seconds for which a writer waits for another process."""
+GATE_POLL = 0.005
+"""Seconds between two looks whether another process has done with opening."""
 WAL_LIMIT = 8 << 20
 """Bytes to which a WAL that grew beyond them is cut back."""
 
@@ -45,9 +48,9 @@ class Connection:
         """Do `work` after what was asked for before; what comes of it, nobody hears."""
         self._worker.later(lambda: self._do(work))
 
-    async def close(self) -> None:
-        """Finish what was asked for and close. Closing twice is no matter."""
-        await self._worker.close(self._close)
+    async def close(self, last: Callable[[sqlite3.Connection], object] | None = None) -> None:
+        """Finish what was asked for, do `last` if the file was ever opened, and close. Closing twice is no matter."""
+        await self._worker.close(lambda: self._close(last))
 
     def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
@@ -60,6 +63,10 @@ class Connection:
             raise faults.of_system(fault, self._folder) from fault
         except UnicodeEncodeError as fault:
             raise StoreError("text that isn't valid Unicode can't be stored", hint="nothing was written") from fault
+        except UnicodeDecodeError as fault:  # SQLite's own message quotes bytes of a damaged schema
+            raise faults.file_damaged(self.file, "its schema can't be read") from fault
+        except OverflowError as fault:
+            raise StoreError("a number of more than 64 bits can't be stored", hint="nothing was written") from fault
 
     def _open(self) -> sqlite3.Connection:
         for folder in (self._folder, self._folder / LOCKS):
@@ -67,16 +74,30 @@ class Connection:
         # One at a time: the change to WAL fails at once, without waiting, when two processes ask for it together.
         gate = os.open(self._folder / LOCKS / "opening", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(gate, fcntl.LOCK_EX)
+            self._pass(gate)
             if not self.file.exists():  # else leave it alone: closing any descriptor of it ends SQLite's locks on it
                 os.close(os.open(self.file, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
             return self._connect()
         finally:
             os.close(gate)
 
+    def _pass(self, gate: int) -> None:
+        """Lock the gate. A process that was stopped in there, or migrates for long, isn't waited for without end."""
+        until = time.monotonic() + BUSY_TIMEOUT
+        while True:
+            try:
+                return fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise StoreUnavailable(
+                        f"{self.file} is being opened by another process for long", hint="end it, or try again"
+                    ) from None
+                time.sleep(GATE_POLL)
+
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.file, isolation_level=None, timeout=BUSY_TIMEOUT)
         try:
+            check(db, str(self.file))  # before anything is changed: what isn't ours is left as it is
             db.execute("pragma journal_mode=wal")
             db.execute("pragma synchronous=full")
             db.execute("pragma foreign_keys=on")
@@ -89,9 +110,16 @@ class Connection:
             raise
         return db
 
-    def _close(self) -> None:
+    def _close(self, last: Callable[[sqlite3.Connection], object] | None) -> None:
         db, self._db = self._db, None
-        if db is not None:
+        if db is None:
+            return
+        try:
+            if last is not None:
+                last(db)
+        except sqlite3.Error:
+            pass  # it is the next opener's to clean up
+        finally:
             db.close()
 
 

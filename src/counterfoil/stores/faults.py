@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 from pathlib import Path
 
@@ -17,14 +18,20 @@ from counterfoil.errors import (
 from counterfoil.identity import Offset, SessionID
 from counterfoil.ports import Holder, Lease
 
+_ROOM = "make room on the disk; nothing that was recorded is lost"
 _HINTS = {
-    sqlite3.SQLITE_FULL: "make room on the disk; nothing that was recorded is lost",
+    sqlite3.SQLITE_FULL: _ROOM,
     sqlite3.SQLITE_READONLY: "make it writable, or use another state directory",
     sqlite3.SQLITE_CANTOPEN: "make its folder accessible, or use another state directory",
     sqlite3.SQLITE_PERM: "make it accessible, or use another state directory",
     sqlite3.SQLITE_IOERR: "look at the disk; nothing that was recorded is lost",
     sqlite3.SQLITE_BUSY: "another process has the database locked for long; end it, or try again",
 }
+_DAMAGE = ("decode to UTF-8", "no such table", "no such column", "has no column named", "no such index")
+"""What SQLite says of a schema that isn't ours: the version was looked at when it was opened."""
+_ELSEWHERE = "give another one with --state-dir or COUNTERFOIL_STATE_DIR"
+_FILES = "allow more open files (ulimit -n), or end what holds them"
+_SYSTEM_HINTS = {errno.ENOSPC: _ROOM, errno.EDQUOT: _ROOM, errno.EMFILE: _FILES, errno.ENFILE: _FILES}
 
 
 def held(session: SessionID, holder: Holder | None) -> SessionHeld:
@@ -55,14 +62,20 @@ def damaged(session: SessionID, what: str) -> LogDamaged:
     return LogDamaged(f"session {session} is damaged: {what}", hint=f"`counterfoil verify {session}` says more")
 
 
+def file_damaged(file: Path, what: str) -> LogDamaged:
+    """The error for a database that can't be one of ours any more."""
+    return LogDamaged(f"{file} is damaged: {what}", hint="restore it from a copy, or use another state directory")
+
+
 def of_sqlite(fault: sqlite3.Error, file: Path) -> StoreError:
     """What an SQLite error means for a person."""
     code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode to UTF-8" in str(fault):
-        return LogDamaged(f"{file} is damaged: {fault}", hint="restore it from a copy, or use another state directory")
+    text = str(fault).replace("\n", " ")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(sign in text for sign in _DAMAGE):
+        return file_damaged(file, text)
     if code in _HINTS:
-        return StoreUnavailable(f"{file}: {fault}", hint=_HINTS[code])
-    return StoreError(f"{file}: {fault}", hint="this may be a fault of Counterfoil: please report it")
+        return StoreUnavailable(f"{file}: {text}", hint=_HINTS[code])
+    return StoreError(f"{file}: {text}", hint="this may be a fault of Counterfoil: please report it")
 
 
 def of_system(fault: OSError, folder: Path) -> StoreUnavailable:
@@ -70,5 +83,5 @@ def of_system(fault: OSError, folder: Path) -> StoreUnavailable:
     reason = "it is not a directory" if isinstance(fault, FileExistsError | NotADirectoryError) else fault.strerror
     return StoreUnavailable(
         f"the state directory {folder} can't be used: {reason or fault}",
-        hint="give another one with --state-dir or COUNTERFOIL_STATE_DIR",
+        hint=_SYSTEM_HINTS.get(fault.errno or 0, _ELSEWHERE),
     )

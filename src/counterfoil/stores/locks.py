@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import time
 import weakref
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import msgspec
 from counterfoil.identity import SessionID, derive
 from counterfoil.ports import Holder
 
+NAMING = 100
+"""How many times, a millisecond apart, a holder is looked at who has the lock and hasn't written its name yet."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -64,6 +67,15 @@ def take(folder: Path, session: SessionID, holder: Holder) -> Lock | Holder | No
     """
     name = session if _PLAIN.fullmatch(session) else derive("counterfoil/lock/v1", session)
     path = folder / f"{name}.lock"
+    for _ in range(NAMING):
+        got = _try(path, holder)
+        if got is not None:
+            return got
+        time.sleep(0.001)  # between the lock and the name lie microseconds
+    return None
+
+
+def _try(path: Path, holder: Holder) -> Lock | Holder | None:
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

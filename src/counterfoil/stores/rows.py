@@ -92,6 +92,10 @@ def verify(rows: Iterable[StoredEvent], previous: bytes = b"", expected: Offset 
     """The first row that does not follow: an offset is missing, or its content gives another digest. None: all fit.
 
     `previous` and `expected` are the digest before the first row and the offset that it must have.
+
+    Every column of every row is covered, the session's id too. What a chain without a secret can't show: rows taken
+    off the end (what is left is a shorter log that fits), and a log of which everything from some row on was written
+    anew with its digests. A copy of a later `Head`, kept elsewhere, shows both.
     """
     for row in rows:
         if row.offset != expected:

@@ -70,19 +70,11 @@ def migrate(db: sqlite3.Connection, place: str, steps: Sequence[Step] = MIGRATIO
 
     Raises `StoreUnavailable` where a newer version made it, or another program.
     """
-    if _version(db) == len(steps):
+    if check(db, place, len(steps)) == len(steps):
         return
     db.execute("begin immediate")
     try:
-        version = _version(db)
-        if version > len(steps):
-            raise StoreUnavailable(
-                f"{place} was made by a newer version (schema {version}; this one knows {len(steps)})",
-                hint="use that version, or another state directory",
-            )
-        if version == 0 and db.execute("select 1 from sqlite_master limit 1").fetchone():
-            raise StoreUnavailable(f"{place} was made by another program", hint="use another state directory")
-        for step in steps[version:]:
+        for step in steps[check(db, place, len(steps)) :]:
             step(db)
         db.execute(f"pragma user_version={len(steps)}")
         db.execute("commit")
@@ -92,6 +84,17 @@ def migrate(db: sqlite3.Connection, place: str, steps: Sequence[Step] = MIGRATIO
         raise
 
 
-def _version(db: sqlite3.Connection) -> int:
+def check(db: sqlite3.Connection, place: str, known: int = len(MIGRATIONS)) -> int:
+    """The schema's version, found without writing anything: 0 for an empty database.
+
+    Raises `StoreUnavailable` where a newer version than `known` made it, or another program.
+    """
     (version,) = db.execute("pragma user_version").fetchone()
-    return int(version)
+    if version > known:
+        raise StoreUnavailable(
+            f"{place} was made by a newer version (schema {version}; this one knows {known})",
+            hint="use that version, or another state directory",
+        )
+    if version <= 0 and db.execute("select 1 from sqlite_master limit 1").fetchone():
+        raise StoreUnavailable(f"{place} was made by another program", hint="use another state directory")
+    return max(int(version), 0)

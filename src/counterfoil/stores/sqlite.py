@@ -6,21 +6,21 @@ import asyncio
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from counterfoil.errors import StoreError
-from counterfoil.events import StoredEvent
+from counterfoil.errors import LogDamaged, StoreError
+from counterfoil.events import SessionKind, StoredEvent
 from counterfoil.identity import START, Fence, Offset, RunID, SessionID
 from counterfoil.ports import Head, Holder, Lease, SessionSummary, Stamped
-from counterfoil.stores import locks
+from counterfoil.stores import locks, summaries
 from counterfoil.stores.connection import LOCKS, Connection, transaction
 from counterfoil.stores.faults import conflict, damaged, held, not_found, stale
 from counterfoil.stores.rows import EMPTY, make_rows
 from counterfoil.stores.schema import MAX_OFFSET, SHIFT
 
 _encoder = msgspec.json.Encoder()
-_summaries = msgspec.json.Decoder(SessionSummary)
 
 # The last place of session s, found by the table's own order: one step down the tree.
 _LAST = "(select place from events where place > s.no << 40 and place < s.no + 1 << 40 order by place desc limit 1)"
@@ -62,7 +62,7 @@ class SqliteStore:
         self._reader = Connection(state_dir, "counterfoil-read", read_only=True)
         self.file = self._writer.file
         self._locks_dir = state_dir / LOCKS
-        self._locks: dict[Fence, locks.Lock] = {}
+        self._locks: dict[Fence, tuple[Lease, locks.Lock]] = {}
         self._run: tuple[Fence, RunID, int] | None = None
 
     async def acquire(self, session: SessionID, holder: Holder) -> Lease:
@@ -92,8 +92,9 @@ class SqliteStore:
         except BaseException:
             lock.close()
             raise
-        self._locks[Fence(fence)] = lock
-        return Lease(session_id=session, fence=Fence(fence), holder=holder)
+        lease = Lease(session_id=session, fence=Fence(fence), holder=holder)
+        self._locks[lease.fence] = lease, lock
+        return lease
 
     async def release(self, lease: Lease) -> None:
         await self._writer.run(lambda db: self._release(db, lease))
@@ -111,7 +112,12 @@ class SqliteStore:
                 else:
                     db.execute("update sessions set fence=null, holder=null where no=?", (end.number,))
         finally:
-            self._locks.pop(lease.fence).close()
+            self._locks.pop(lease.fence)[1].close()
+
+    def _check_ours(self, lease: Lease) -> None:
+        """A lease whose lock isn't ours, or no longer, writes nothing, whatever the database still says of it."""
+        if lease.fence not in self._locks:
+            raise stale(lease)
 
     def _release_all(self, db: sqlite3.Connection, leases: Sequence[Lease]) -> None:
         for lease in leases:
@@ -130,6 +136,7 @@ class SqliteStore:
         batch: Sequence[Stamped],
         summary: SessionSummary | None,
     ) -> list[StoredEvent]:
+        self._check_ours(lease)
         run = self._run
         with transaction(db):
             end = _held(db, lease)
@@ -146,7 +153,7 @@ class SqliteStore:
                 values.append((place, number, row.seq, row.recorded_at, row.digest, row.kind, row.public, row.private))
             db.executemany(_INSERT, values)
             if summary is not None:
-                db.execute("update sessions set summary=? where no=?", (_encoder.encode(summary), end.number))
+                db.execute("update sessions set summary=? where no=?", (summaries.encode(summary), end.number))
         self._run = run  # committed: from here on the number stands for this run as long as the lease holds
         return rows
 
@@ -162,13 +169,16 @@ class SqliteStore:
                 "select up_to_offset, state from snapshots join sessions on no = session_no where session_id=?",
                 (session,),
             ).fetchone()
-            return None if row is None else (Offset(row[0]), row[1])
+            if row is None or type(row[0]) is not int or type(row[1]) is not bytes:
+                return None  # a damaged one is none: it can be made again
+            return Offset(row[0]), row[1]
 
         return await self._reader.run(load)
 
     async def save_snapshot(self, lease: Lease, offset: Offset, data: bytes) -> None:
         def save(db: sqlite3.Connection) -> None:
             with transaction(db):
+                self._check_ours(lease)
                 number = _held(db, lease).number
                 db.execute("insert or replace into snapshots values(?,?,?)", (number, offset, data))
 
@@ -176,8 +186,8 @@ class SqliteStore:
 
     async def sessions(self, *, limit: int = 1000) -> list[SessionSummary]:
         def listed(db: sqlite3.Connection) -> list[SessionSummary]:
-            found = db.execute(f"{_ENTRIES} order by e.recorded_at desc, s.no desc limit ?", (max(limit, 0),))
-            return [_entry(*row) for row in found]
+            found = db.execute(f"{_ENTRIES} order by e.recorded_at desc, s.no desc limit ?", (_within(limit),))
+            return [_listed(*row) for row in found]
 
         return await self._reader.run(listed)
 
@@ -192,6 +202,7 @@ class SqliteStore:
 
     async def delete(self, lease: Lease) -> None:
         def remove(db: sqlite3.Connection) -> None:
+            self._check_ours(lease)
             db.execute("pragma secure_delete=on")  # what is deleted is overwritten, not only left out of the tree
             try:
                 with transaction(db):
@@ -200,8 +211,7 @@ class SqliteStore:
                     db.execute("delete from sessions where no=?", (first >> SHIFT,))
             finally:
                 db.execute("pragma secure_delete=off")
-            if lock := self._locks.pop(lease.fence, None):
-                lock.close()
+            self._locks.pop(lease.fence)[1].close()
 
         await self._writer.run(remove)
 
@@ -210,10 +220,10 @@ class SqliteStore:
             await self._reader.close()
         finally:
             try:
-                await self._writer.close()
+                await self._writer.close(lambda db: self._release_all(db, [held for held, _ in self._locks.values()]))
             finally:
                 while self._locks:
-                    self._locks.popitem()[1].close()
+                    self._locks.popitem()[1][1].close()
 
 
 def _end(db: sqlite3.Connection, session: SessionID) -> _End | None:
@@ -262,8 +272,20 @@ def _read(db: sqlite3.Connection, session: SessionID, after: Offset, limit: int)
         end = _found(db, session)
         first = end.number << SHIFT
         after = Offset(min(max(after, START), end.head.offset))
-        found = db.execute(_ROWS, (first | after, (first | MAX_OFFSET) + 1, max(limit, 0))).fetchall()
+        found: list[Any] = []
+        try:
+            found.extend(db.execute(_ROWS, (first | after, (first | MAX_OFFSET) + 1, _within(limit))))
+        except sqlite3.OperationalError as fault:
+            if "decode to UTF-8" not in str(fault):
+                raise
+            bad = (found[-1][0] & MAX_OFFSET if found else after) + 1
+            raise damaged(session, f"row {bad} holds text that isn't UTF-8") from fault
     return [_row(session, *row) for row in found]
+
+
+def _within(limit: int) -> int:
+    """`limit` as SQLite takes it."""
+    return min(max(limit, 0), MAX_OFFSET)
 
 
 def _row(
@@ -282,6 +304,7 @@ def _row(
         type(public) is type(digest) is bytes
         and (private is None or type(private) is bytes)
         and type(kind) is str
+        and (run_id is None or type(run_id) is str)
         and type(recorded_at) is int
         and (seq is None or type(seq) is int)
     ):
@@ -301,6 +324,15 @@ def _row(
 
 def _entry(session: SessionID, data: bytes, recorded_at: int) -> SessionSummary:
     try:
-        return msgspec.structs.replace(_summaries.decode(data), updated_at=recorded_at)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        entry = summaries.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as fault:
         raise damaged(session, "its list entry can't be read") from fault
+    return msgspec.structs.replace(entry, session_id=session, updated_at=recorded_at)
+
+
+def _listed(session: SessionID, data: bytes, recorded_at: int) -> SessionSummary:
+    """The same for a list of many: one that can't be read hides none of the others, and is listed by its id."""
+    try:
+        return _entry(session, data, recorded_at)
+    except LogDamaged:
+        return SessionSummary(session_id=session, owner="", kind=SessionKind.UNKNOWN, updated_at=recorded_at)

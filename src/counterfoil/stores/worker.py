@@ -32,7 +32,7 @@ class _Job(Generic[T]):
         self._at_end = at_end
         self._result: T | None = None
         self._fault: BaseException | None = None
-        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self.ended = False
 
     def do(self) -> None:
@@ -44,8 +44,7 @@ class _Job(Generic[T]):
         self.ended = True
         if self._at_end is not None:
             self._at_end(time.perf_counter() - began)
-        if self._waiter is not None:  # looked at after `ended` is set; whoever waits does it the other way round
-            loop, future = self._waiter
+        for loop, future in self._waiters:  # looked at after `ended` is set; who waits does it the other way round
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
                 loop.call_soon_threadsafe(_wake, future)
 
@@ -54,7 +53,7 @@ class _Job(Generic[T]):
         if not self.ended:
             loop = asyncio.get_running_loop()
             future = loop.create_future()
-            self._waiter = loop, future
+            self._waiters.append((loop, future))
             if not self.ended:
                 await future
         try:
@@ -107,6 +106,7 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._jobs: deque[_Job[Any] | None] = deque()
         self._last: _Job[Any] | None = None
+        self._end: _Job[None] | None = None
         self._quick = True
         self._yielded = 0.0
 
@@ -134,19 +134,30 @@ class Worker:
             self._put(_Job(work))
 
     async def close(self, last: Callable[[], None]) -> None:
-        """Finish what was asked for, do `last`, end the thread. Closing twice is no matter."""
-        if self._closed or os.getpid() != self._pid:
+        """Finish what was asked for, do `last`, end the thread. Closing twice is no matter: both wait for the end."""
+        if os.getpid() != self._pid:
             return
-        self._closed = True
-        if self._thread is None:
+        if not self._closed:
+            self._closed = True
+            if self._thread is None:
+                return
+            self._end = _Job(last)
+            self._jobs.extend((self._end, None))
+            self._asked.ring()
+        if self._end is None:
             return
-        job = _Job(last)
-        self._jobs.extend((job, None))
-        self._asked.ring()
-        await job.wait()
-        self._thread.join()  # it ends at once now; only then are its bells taken away
-        self._asked.close()
-        self._done.close()
+        try:
+            await self._end.wait()
+        finally:
+            if self._end.ended:
+                self._dispose()
+
+    def _dispose(self) -> None:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join()  # it ends at once now; only then are its bells taken away
+            self._asked.close()
+            self._done.close()
 
     def _tell(self, took: float) -> None:
         self._quick = took < PATIENCE
