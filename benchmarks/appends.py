@@ -38,7 +38,7 @@ def entries(turns: int) -> list[Entry]:
     made: list[Entry] = []
     for turn in range(1, turns + 1):
         call, pairing = ids.call(), f"call_{turn:024d}"
-        arguments = {"file_path": f"/work/src/module_{turn}.py", "offset": turn, "limit": 200}
+        arguments = {"file_path": f"/srv/src/module_{turn}.py", "offset": turn, "limit": 200}
         digest = arguments_digest(arguments)
         wire = {"role": "assistant", "content": WORDS, "tool_calls": [{"id": pairing, "arguments": arguments}]}
         replay = AssistantReplay(origin=ORIGIN, wire=msgspec.Raw(msgspec.json.encode(wire)))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from counterfoil.policy.permissions import CallFacts, Decision, Place, Rules, decide
 from counterfoil.ports import Targets
 
-PLACE = Place(workspace="/work/space", home="/home/me")
+PLACE = Place(workspace="/srv/space", home="/home/me")
 _MARKS = {"␊": "\n", "␉": "\t", "␍": "\r", "<NBSP>": "\u00a0"}
 
 

@@ -17,9 +17,9 @@ READS = {"Read", "Glob", "Grep", "WebFetch"}
 
 
 def at(path: str, *, write: bool = False, to: str | None = None) -> Targets:
-    given = path if path.startswith("/") else f"/work/space/{path}"
+    given = path if path.startswith("/") else f"/srv/space/{path}"
     resolved = given if to is None else to
-    inside = resolved == "/work/space" or resolved.startswith("/work/space/")
+    inside = resolved == "/srv/space" or resolved.startswith("/srv/space/")
     return Targets(paths=(PathUse(given=given, resolved=resolved, write=write, inside=inside),))
 
 
@@ -55,20 +55,20 @@ def test_path_rules_follow_gitignore(rule: str, path: str, covers: bool) -> None
 
 def test_r8_a_symlink_to_a_denied_file_is_denied_by_either_name() -> None:
     rules = Rules(deny=("Read(.env)",), allow=("Read",))
-    assert ask("Read", at("harmless.txt", to="/work/space/.env"), rules).verdict == "deny"
-    assert ask("Read", at(".env", to="/work/space/harmless.txt"), rules).verdict == "deny"
+    assert ask("Read", at("harmless.txt", to="/srv/space/.env"), rules).verdict == "deny"
+    assert ask("Read", at(".env", to="/srv/space/harmless.txt"), rules).verdict == "deny"
 
 
 def test_r8_a_command_that_names_a_link_is_judged_by_what_it_leads_to() -> None:
     rules = Rules(deny=("Read(.env)",), allow=("Bash(cat *)",))
-    assert "/work/space/link" in shell_paths("cat link", PLACE)
+    assert "/srv/space/link" in shell_paths("cat link", PLACE)
     assert bash("cat link", rules).verdict == "allow"
-    assert bash("cat link", rules, links={"/work/space/link": "/work/space/.env"}).verdict == "deny"
+    assert bash("cat link", rules, links={"/srv/space/link": "/srv/space/.env"}).verdict == "deny"
 
 
 def test_r8_searches_are_told_which_files_to_leave_out() -> None:
     hidden = read_denied(Rules(deny=("Read(.env)", "Read(~/.ssh/**)")), PLACE)
-    assert hidden("/work/space/a/.env") and hidden("/home/me/.ssh/id") and not hidden("/work/space/a.py")
+    assert hidden("/srv/space/a/.env") and hidden("/home/me/.ssh/id") and not hidden("/srv/space/a.py")
 
 
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", ".counterfoil/config.toml"])
@@ -87,7 +87,7 @@ def test_r10_protected_files_are_asked_for_in_accept_edits(path: str) -> None:
 )  # fmt: skip
 def test_protected_files_under_every_name(path: str) -> None:
     assert ask("Write", at(path, write=True), mode="bypass").verdict == "ask"
-    link = at("plain", write=True, to=path if path.startswith("/") else f"/work/space/{path}")
+    link = at("plain", write=True, to=path if path.startswith("/") else f"/srv/space/{path}")
     assert ask("Write", link, mode="bypass").verdict == "ask"
 
 
