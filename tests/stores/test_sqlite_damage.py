@@ -189,6 +189,29 @@ async def test_a_list_entry_of_a_newer_version_is_read_as_far_as_it_is_known(tmp
     await store.close()
 
 
+async def test_constraints_that_the_content_breaks_are_damage(tmp_path: Path) -> None:
+    session = await one_session(tmp_path, "a")
+    change(tmp_path, "update last_fence set fence = 'x'")
+    db = sqlite3.connect(tmp_path / "counterfoil.db", isolation_level=None)
+    db.execute("create trigger t before update on last_fence begin select raise(abort, 'x'); end")
+    db.close()
+    store = open_store(tmp_path)
+    with pytest.raises(LogDamaged):
+        await store.acquire(session, ME)
+    assert len(await store.read(session)) == 1
+    assert not list((tmp_path / "locks").glob("*.lock"))
+    await store.close()
+
+
+async def test_a_store_that_is_damaged_while_it_is_open_can_still_be_closed(tmp_path: Path) -> None:
+    store, session = open_store(tmp_path), new_id()
+    lease = await store.acquire(session, ME)
+    await store.append(lease, START, [note("a")])
+    change(tmp_path, "update events set digest = 'text'")
+    await store.close()
+    assert not list((tmp_path / "locks").glob("*.lock"))
+
+
 async def spoiled(folder: Path, good: dict[SessionID, list[StoredEvent]]) -> int:
     """Ask everything of a damaged store. Whatever is refused is typed, whatever is told is what was written; how
     often damage was seen.

@@ -117,8 +117,8 @@ class Connection:
         try:
             if last is not None:
                 last(db)
-        except sqlite3.Error:
-            pass  # it is the next opener's to clean up
+        except (sqlite3.Error, OSError, StoreError):
+            pass  # what couldn't be tidied up is the next opener's to overwrite
         finally:
             db.close()
 

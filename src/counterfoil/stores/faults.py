@@ -27,6 +27,8 @@ _HINTS = {
     sqlite3.SQLITE_IOERR: "look at the disk; nothing that was recorded is lost",
     sqlite3.SQLITE_BUSY: "another process has the database locked for long; end it, or try again",
 }
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT)
+"""Nothing that the store writes breaks a constraint where what it finds is what it wrote."""
 _DAMAGE = ("decode to UTF-8", "no such table", "no such column", "has no column named", "no such index")
 """What SQLite says of a schema that isn't ours: the version was looked at when it was opened."""
 _ELSEWHERE = "give another one with --state-dir or COUNTERFOIL_STATE_DIR"
@@ -71,7 +73,7 @@ def of_sqlite(fault: sqlite3.Error, file: Path) -> StoreError:
     """What an SQLite error means for a person."""
     code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
     text = str(fault).replace("\n", " ")
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(sign in text for sign in _DAMAGE):
+    if code in _DAMAGE_CODES or any(sign in text for sign in _DAMAGE):
         return file_damaged(file, text)
     if code in _HINTS:
         return StoreUnavailable(f"{file}: {text}", hint=_HINTS[code])

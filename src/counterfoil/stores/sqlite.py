@@ -231,6 +231,8 @@ def _end(db: sqlite3.Connection, session: SessionID) -> _End | None:
     if row is None:
         return None
     number, fence, place, digest = row
+    if type(number) is not int:  # an index that points to no row
+        raise damaged(session, "its entry in the table of sessions is gone")
     if place is None:
         return _End(number, fence, EMPTY)
     if type(digest) is not bytes:
