@@ -8,7 +8,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from counterfoil.hooks.answer import OUTPUT_BYTES, Said, answer, from_command
 from counterfoil.hooks.definition import HookDefinition
@@ -22,26 +22,56 @@ async def run_command(
     definition: HookDefinition, payload: bytes, *, cwd: str, environment: Mapping[str, str]
 ) -> HookAnswer:
     """Run the hook once. Whatever it started in its group is gone when this returns."""
-    shell = shutil.which("bash") or "/bin/sh"
-    out, err = await _Output.open(), await _Output.open()
+    outputs: list[_Output] = []
     try:
-        with tempfile.TemporaryFile() as given:
-            given.write(payload)
-            given.seek(0)
-            process = await asyncio.create_subprocess_exec(
+        for _ in range(2):
+            outputs.append(await _Output.open())
+        process = await _start(definition.command, payload, outputs, cwd, environment)
+        return await _heard(definition, process, *outputs)
+    except (OSError, ValueError) as fault:
+        why = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
+        return answer(definition, failure=f"the command can't be started: {why}")
+    finally:
+        await _close(*outputs)
+
+
+async def _start(
+    command: str, payload: bytes, outputs: Sequence[_Output], cwd: str, environment: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    """Start the command. Its input is a file: it may read all of it, some, or nothing.
+
+    Cancelling doesn't interrupt a start that has begun: what was started then has a name, and can be ended.
+    """
+    shell = shutil.which("bash") or "/bin/sh"
+    with tempfile.TemporaryFile() as given:
+        given.write(payload)
+        given.seek(0)
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
                 shell,
                 "-c",
-                definition.command,
+                command,
                 stdin=given,
-                stdout=out.child_end,
-                stderr=err.child_end,
+                stdout=outputs[0].child_end,
+                stderr=outputs[1].child_end,
                 cwd=cwd,
                 env=dict(environment),
                 start_new_session=True,
             )
-    except OSError as fault:
-        await _close(out, err)
-        return answer(definition, failure=f"the command can't be started: {fault.strerror or fault}")
+        )
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            (started,) = await asyncio.gather(starting, return_exceptions=True)
+            if not isinstance(started, BaseException):
+                await _end(started)
+            raise
+
+
+async def _heard(
+    definition: HookDefinition, process: asyncio.subprocess.Process, out: _Output, err: _Output
+) -> HookAnswer:
+    """Wait for the command within its time, end its group, and read what it said."""
     try:
         async with asyncio.timeout(definition.timeout):
             out.let_go()
@@ -52,7 +82,7 @@ async def run_command(
         return answer(definition, failure=f"did not end within {definition.timeout:g} s and was stopped")
     finally:
         await _end(process)
-        await _close(out, err)
+    await asyncio.wait([out.reading, err.reading], timeout=_GRACE)
     return from_command(definition, Said(exit_code=code, stdout=out.head, stderr=err.head, cut=out.cut + err.cut))
 
 
@@ -74,9 +104,15 @@ class _Output:
         """A new pipe; its other end is for the command."""
         ours, theirs = os.pipe()
         stream = asyncio.StreamReader()
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(ours, "rb", 0)
-        )
+        source = os.fdopen(ours, "rb", 0)
+        try:
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(stream), source
+            )
+        except BaseException:
+            source.close()
+            os.close(theirs)
+            raise
         return cls(theirs, stream, transport)
 
     @property

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from counterfoil.errors import ConfigError
 from counterfoil.events import Definition
 from counterfoil.events.base import Value
 from counterfoil.policy.paths import Place
-from counterfoil.policy.permissions import CallFacts, decide
+from counterfoil.policy.permissions import EDIT_TOOLS, CallFacts, decide
 from counterfoil.policy.rules import Rules, parse_rule
-from counterfoil.ports import HookCall, HookPhase, Targets
+from counterfoil.ports import HookCall, HookPhase, PathUse, Targets
 
 HookTier = Literal["operator", "user", "project", "builtin"]
 _NAMES = re.compile(r"[A-Za-z0-9_|-]+")
@@ -54,6 +56,15 @@ class HookDefinition(Value, frozen=True, kw_only=True):
         return self.phase, self.kind, self.command or self.url or self.entry or self.prompt
 
 
+WITHOUT_MATCHER: frozenset[str] = frozenset(
+    {"UserPromptSubmit", "PostToolBatch", "Stop", "TeammateIdle", "TaskCreated", "TaskCompleted"}
+)
+"""Phases that have nothing for a matcher to look at: their hooks always fire."""
+ABOUT_A_CALL: frozenset[str] = frozenset(
+    {"PreToolUse", "PermissionRequest", "PermissionDenied", "PostToolUse", "PostToolUseFailure"}
+)
+"""Phases that `if` can look at."""
+
 Matcher = Callable[[str | None], bool]
 
 
@@ -63,7 +74,7 @@ def compile_matcher(definition: HookDefinition) -> Matcher:
     Raises `ConfigError` where the expression can't be compiled: a hook that silently never runs would be worse.
     """
     matcher = definition.matcher
-    if matcher in ("", "*"):
+    if matcher in ("", "*") or definition.phase in WITHOUT_MATCHER:
         return lambda name: True
     if _NAMES.fullmatch(matcher):
         names = frozenset(matcher.split("|"))
@@ -93,7 +104,34 @@ def compile_condition(definition: HookDefinition, place: Place) -> Callable[[Hoo
         tool = call.payload.get("tool_name")
         if not isinstance(tool, str):
             return False
-        facts = CallFacts(tool=tool, read_only=False, targets=call.targets or Targets())
+        facts = CallFacts(tool=tool, read_only=False, targets=call.targets or _targets_in(call.payload))
         return decide(facts, rules, "bypass", place=place).verdict == "deny"
 
     return holds
+
+
+def _targets_in(payload: Mapping[str, Any]) -> Targets:
+    """What the event itself says that its call touches, where the firing names no targets: by the contract's names."""
+    given = payload.get("tool_input")
+    if not isinstance(given, Mapping):
+        return Targets()
+    command, path, url = (given.get(name) for name in ("command", "file_path", "url"))
+    if path is None:
+        path = given.get("path")
+    paths: tuple[PathUse, ...] = ()
+    if isinstance(path, str) and "\0" not in path:
+        absolute = os.path.normpath(os.path.join(str(payload.get("cwd", "")), path))  # noqa: PTH118
+        writes = payload.get("tool_name") in EDIT_TOOLS
+        paths = (PathUse(given=absolute, resolved=os.path.realpath(absolute), write=writes),)
+    return Targets(
+        paths=paths,
+        command=command if isinstance(command, str) and payload.get("tool_name") == "Bash" else None,
+        domain=_host(url) if isinstance(url, str) else None,
+    )
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 import msgspec
 
 from counterfoil.errors import ConfigError
-from counterfoil.hooks.definition import HookDefinition, HookTier, compile_condition, compile_matcher
+from counterfoil.hooks.definition import (
+    ABOUT_A_CALL,
+    WITHOUT_MATCHER,
+    HookDefinition,
+    HookTier,
+    compile_condition,
+    compile_matcher,
+)
 from counterfoil.policy.hook_merge import BLOCKING
 from counterfoil.policy.paths import Place
 from counterfoil.ports import HookPhase
@@ -38,9 +46,7 @@ def parse_json(block: Any, *, tier: HookTier, place: str) -> Read:
             continue
         for n, group in enumerate(_list(read, groups, where)):
             here = f"{where}[{n}]"
-            fields = _mapping(read, group, here)
-            for k, handler in enumerate(_list(read, fields.get("hooks", []), f"{here}.hooks")):
-                read.handler(phase, handler, f"{here}.hooks[{k}]", fields.get("matcher"))
+            read.group(phase, group, here)
     return read.done()
 
 
@@ -70,15 +76,36 @@ class _Reader:
     def done(self) -> Read:
         return Read(definitions=tuple(self._definitions), problems=tuple(self._problems))
 
+    def group(self, phase: str, value: Any, place: str) -> None:
+        """A matcher and its handlers, as the JSON form has them."""
+        if not isinstance(value, Mapping):
+            self.fail(f"{place}: must be an object")
+            return
+        self._unused(place, set(value) - {"matcher", "hooks"})
+        if "hooks" not in value:
+            self.fail(f"{place}: has no `hooks`: the list of handlers that its matcher is for")
+            return
+        for k, handler in enumerate(_list(self, value["hooks"], f"{place}.hooks")):
+            here = f"{place}.hooks[{k}]"
+            if isinstance(handler, Mapping) and "matcher" in handler:
+                self.warn(f"{here}: field `matcher` isn't used here; it stands beside `hooks`")
+            self.handler(phase, handler, here, value.get("matcher"))
+
     def handler(self, phase: str, value: Any, place: str, matcher: Any) -> None:
         """One handler; a fault in it makes it a problem and no hook."""
-        fields = _mapping(self, value, place)
-        for name in sorted(set(fields) - _KNOWN):
-            self.warn(f"{place}: field `{name}` isn't used here")
-        kind = fields.get("type") or next((k for k, field in _KINDS.items() if field in fields), None)
-        if kind not in _KINDS:
-            self.fail(f"{place}: a hook of type {kind!r} can't run here; the types are {', '.join(_KINDS)}")
+        if not isinstance(value, Mapping):
+            self.fail(f"{place}: must be an object")
             return
+        kind = value.get("type")
+        if kind is None:
+            kind = next((k for k, field in _KINDS.items() if field in value), None)
+        if not isinstance(kind, str) or kind not in _KINDS:
+            self.fail(f"{place}: a hook of type {kind!r:.80} can't run here; the types are {', '.join(_KINDS)}")
+            return
+        others = {field for k, field in _KINDS.items() if k != kind} | (set() if kind == "http" else {"headers"})
+        self._unused(place, {name for name in value if name not in _KNOWN or name in others})
+        self._never_looked_at(phase, value, place, matcher)
+        fields = value
         given = {"matcher": "" if matcher is None else matcher}
         given |= {
             "kind": kind,
@@ -97,7 +124,7 @@ class _Reader:
         except msgspec.ValidationError as fault:
             self.fail(f"{place}: {fault}")
             return
-        if not found.handler[2] or found.timeout <= 0:
+        if not found.handler[2].strip() or not 0 < found.timeout < math.inf:
             self.fail(f"{place}: a hook needs its `{_KINDS[kind]}`, and a timeout over 0")
             return
         try:
@@ -107,6 +134,18 @@ class _Reader:
             self.fail(f"{place}: {str(fault).removeprefix(f'{place}: ')}")
             return
         self._definitions.append(found)
+
+    def _unused(self, place: str, names: Collection[str]) -> None:
+        for name in sorted(map(str, names)):
+            self.warn(f"{place}: field `{name[:80]}` isn't used here")
+
+    def _never_looked_at(self, phase: str, fields: Mapping[str, Any], place: str, matcher: Any) -> None:
+        if matcher not in (None, "", "*") and phase in WITHOUT_MATCHER:
+            self.warn(f"{place}: field `matcher` isn't used here: {phase} has nothing to match, the hook always fires")
+        if fields.get("if") is not None and phase not in ABOUT_A_CALL:
+            self.warn(f"{place}: field `if` looks at a call and {phase} is about none: this hook never runs")
+        if fields.get("async") is True and fields.get("on_failure") == "block":
+            self.warn(f"{place}: field `on_failure` isn't used here: with `async` a hook can't decide anything")
 
     def _default_failure(self, phase: str) -> str:
         return "block" if self._tier == "operator" and phase in BLOCKING else "allow"

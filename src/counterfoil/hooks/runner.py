@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
 from counterfoil.hooks.answer import answer
 from counterfoil.hooks.command import run_command
 from counterfoil.hooks.definition import HookDefinition, Matcher, compile_condition, compile_matcher
-from counterfoil.hooks.others import AskModel, run_http, run_prompt, run_python
+from counterfoil.hooks.others import AskModel, run_http, run_prompt, run_python, url_allowed
 from counterfoil.policy.paths import Place
 from counterfoil.ports import HookAnswer, HookCall, HookPhase
 
 MAX_PARALLEL = 16
 MAX_BACKGROUND = 64
+_CLOSING = 5.0
+"""Seconds that background hooks get at the end."""
+_TIERS = ("operator", "builtin", "user", "project")
+log = logging.getLogger("counterfoil.hooks")
+
+Late = Callable[[HookCall, HookAnswer], None]
+"""Hears what a background hook came to, with the firing that it belongs to."""
 
 
 class _Ready(msgspec.Struct, frozen=True):
@@ -28,6 +36,8 @@ class _Ready(msgspec.Struct, frozen=True):
 class Hooks:
     """A `HookRunner`. `environment` is what commands start from: without secrets already.
 
+    `allowed_urls`: where a project's HTTP hooks may post to; those of operator and user are their own word for it.
+    `env_file`: what `CLAUDE_ENV_FILE` names on SessionStart. `late` hears of background hooks.
     Raises `ConfigError` where a matcher or an `if` can't be compiled.
     """
 
@@ -39,21 +49,23 @@ class Hooks:
         environment: Mapping[str, str],
         place: Place,
         ask_model: AskModel | None = None,
+        allowed_urls: Collection[str] = (),
+        env_file: str = "",
+        late: Late | None = None,
     ) -> None:
         self._by_phase: dict[str, list[_Ready]] = {}
-        seen: set[tuple[str, str, str]] = set()
         for definition in definitions:
-            key = (*definition.handler[:2], f"{definition.matcher}\0{definition.condition}\0{definition.handler[2]}")
-            if key in seen:
-                continue
-            seen.add(key)
             ready = _Ready(definition, compile_matcher(definition), compile_condition(definition, place))
             self._by_phase.setdefault(definition.phase, []).append(ready)
+        self._urls = {*allowed_urls, *(d.url for d in definitions if d.kind == "http" and d.tier != "project")}
+        self._env_file = env_file
+        self._late = late
         self._cwd = cwd
         self._environment = dict(environment) | {"CLAUDE_PROJECT_DIR": cwd, "COUNTERFOIL_PROJECT_DIR": cwd}
         self._ask_model = ask_model
         self._room = asyncio.Semaphore(MAX_PARALLEL)
-        self._done_once: set[int] = set()
+        self._room_behind = asyncio.Semaphore(MAX_PARALLEL)
+        self._done_once: set[tuple[str, int]] = set()
         self._background: set[asyncio.Task[HookAnswer]] = set()
 
     def wants(self, phase: HookPhase) -> bool:
@@ -73,7 +85,7 @@ class Hooks:
             if definition.background:
                 started += self._start_background(definition, call, payload)
             else:
-                tasks.append(asyncio.ensure_future(self._timed(definition, call, payload)))
+                tasks.append(asyncio.ensure_future(self._timed(definition, call, payload, self._room)))
         try:
             return [*started, *[await task for task in tasks]]
         finally:
@@ -82,52 +94,82 @@ class Hooks:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _matching(self, call: HookCall) -> list[HookDefinition]:
-        """The hooks that speak now. The same handler under several matchers speaks once."""
-        found: dict[tuple[str, str, str], HookDefinition] = {}
-        for ready in self._by_phase.get(call.phase, ()):
+        """The hooks that speak now. The same handler under several matchers speaks once, as its strictest wants."""
+        found: dict[tuple[str, ...], HookDefinition] = {}
+        for n, ready in enumerate(self._by_phase.get(call.phase, ())):
             definition = ready.definition
-            if id(ready) in self._done_once or not ready.matches(call.match) or not ready.holds(call):
+            if (call.phase, n) in self._done_once or not ready.matches(call.match) or not ready.holds(call):
                 continue
             if definition.once:
-                self._done_once.add(id(ready))
-            found.setdefault(definition.handler, definition)
+                self._done_once.add((call.phase, n))
+            before = found.get(definition.handler)
+            if before is None or _strictness(definition) < _strictness(before):
+                found[definition.handler] = definition
         return list(found.values())
 
     def _start_background(self, definition: HookDefinition, call: HookCall, payload: bytes) -> list[HookAnswer]:
         if len(self._background) >= MAX_BACKGROUND:
             return [answer(definition, failure=f"{MAX_BACKGROUND} hooks run in the background already")]
-        task = asyncio.ensure_future(self._timed(definition, call, payload))
+        task = asyncio.ensure_future(self._behind(definition, call, payload))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return []
 
-    async def _timed(self, definition: HookDefinition, call: HookCall, payload: bytes) -> HookAnswer:
-        async with self._room:
+    async def _behind(self, definition: HookDefinition, call: HookCall, payload: bytes) -> HookAnswer:
+        """A background hook: in a room of its own, so that it never keeps one waiting that decides."""
+        said = await self._timed(definition, call, payload, self._room_behind)
+        if said.failure is not None:
+            log.warning("background hook %s failed: %s", definition.name, said.failure)
+        if self._late is not None:
+            self._late(call, said)
+        return said
+
+    async def _timed(
+        self, definition: HookDefinition, call: HookCall, payload: bytes, room: asyncio.Semaphore
+    ) -> HookAnswer:
+        """Run within the hook's time. A command ends itself and its group; what it needs for that isn't counted."""
+        async with room:
             began, clock = time.time_ns() // 1000, time.monotonic()
+            limit = definition.timeout + (_CLOSING if definition.kind == "command" else 0)
             try:
-                async with asyncio.timeout(definition.timeout + 5):
+                async with asyncio.timeout(limit) as bound:
                     said = await self._run(definition, call, payload)
-            except TimeoutError:
-                said = answer(definition, failure=f"did not end within {definition.timeout:g} s")
+            except TimeoutError as fault:
+                slow = f"did not end within {definition.timeout:g} s"
+                said = answer(definition, failure=slow if bound.expired() else f"TimeoutError: {str(fault)[:300]}")
+            except Exception as fault:  # a hook's fault is an answer, whatever it is
+                said = answer(definition, failure=f"{type(fault).__name__}: {str(fault)[:300]}")
             took = int((time.monotonic() - clock) * 1000)
             return msgspec.structs.replace(said, started_at=began, duration_ms=took)
 
     async def _run(self, definition: HookDefinition, call: HookCall, payload: bytes) -> HookAnswer:
         if definition.kind == "http":
+            if not url_allowed(definition.url, self._urls):
+                return answer(definition, failure="neither the operator's nor the user's configuration allows this URL")
             return await run_http(definition, payload)
         if definition.kind == "python":
-            return await run_python(definition, call.payload)
+            return await run_python(definition, payload)
         if definition.kind == "prompt":
             return await run_prompt(definition, payload, self._ask_model)
         environment = self._environment | {"COUNTERFOIL_SESSION_ID": str(call.payload.get("session_id", ""))}
         if call.tool_call_id is not None:
             environment["COUNTERFOIL_TOOL_CALL_ID"] = call.tool_call_id
+        if self._env_file and call.phase == "SessionStart":
+            environment["CLAUDE_ENV_FILE"] = self._env_file
         return await run_command(definition, payload, cwd=self._cwd, environment=environment)
 
     async def close(self) -> None:
         """Give what runs in the background its time, then end it."""
-        if self._background:
-            _, late = await asyncio.wait(set(self._background), timeout=5)
-            for task in late:
+        running = set(self._background)
+        try:
+            if running:
+                await asyncio.wait(running, timeout=_CLOSING)
+        finally:
+            for task in running:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)
+
+
+def _strictness(definition: HookDefinition) -> tuple[bool, int, bool]:
+    """Lower is stricter: one that decides, of the tier that nobody below it may weaken, that blocks when it fails."""
+    return definition.background, _TIERS.index(definition.tier), definition.on_failure != "block"
