@@ -61,6 +61,58 @@ def test_h3_output_that_is_not_of_the_contract_is_a_visible_failure(output: Any)
     assert found.failure and found.permission is None and found.updated_input is None
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"permissionDecision": "deny"},
+        {"updatedInput": {"command": "ls"}},
+        {"hookSpecificOutput": {"hookEventName": "PreToolUse", "decision": {"behavior": "deny"}}},
+        {"hookSpecificOutput": {"hookEventName": "PreToolUse", "PermissionDecision": "deny"}},
+        b'{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecision":"allow"}}',
+        b'Welcome!\n{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny"}}',
+        b'Welcome!\n{"decision":"block"}\nbye',
+    ],
+)
+def test_a_decision_in_the_wrong_place_is_a_failure_and_never_a_silent_yes(output: Any) -> None:
+    found = said("PreToolUse", output)
+    assert found.failure and found.permission is None and found.updated_input is None
+
+
+def test_fields_without_a_use_are_named_in_one_bounded_warning() -> None:
+    found = said("PreToolUse", specific("PreToolUse", permissionDescision="deny") | {f"f{n}": n for n in range(500)})
+    assert found.failure is None and len(found.warnings) == 2
+    assert "permissionDescision" in " ".join(found.warnings) and all(len(w) < 600 for w in found.warnings)
+
+
+def test_context_where_nobody_reads_it_is_said_and_not_taken() -> None:
+    found = said("Notification", specific("Notification", additionalContext="x"))
+    assert found.additional_context == "" and "additionalContext" in found.warnings[0]
+
+
+def test_a_block_of_what_can_not_be_blocked_is_said() -> None:
+    found = said("Notification", {"decision": "block", "reason": "loud"})
+    assert not found.blocked and "loud" in found.warnings[0]
+
+
+def test_a_deprecated_denial_is_not_undone_by_an_allow_beside_it() -> None:
+    both = {"decision": "block"} | specific("PreToolUse", permissionDecision="allow")
+    assert said("PreToolUse", both).permission == "deny"
+
+
+def test_a_byte_order_mark_is_no_text_before_the_answer() -> None:
+    output = b"\xef\xbb\xbf" + json.dumps(specific("PreToolUse", permissionDecision="deny")).encode()
+    assert said("PreToolUse", output).permission == "deny"
+
+
+def test_a_top_level_approval_of_a_permission_request_allows_nothing() -> None:
+    found = said("PermissionRequest", {"decision": "approve"})
+    assert found.request is None and found.warnings
+
+
+def test_json_that_is_nested_deeper_than_can_be_read_is_a_failure() -> None:
+    assert said("PreToolUse", b'{"a":' * 50_000 + b"1" + b"}" * 50_000).failure
+
+
 def test_each_decision_of_a_pre_tool_hook_is_read() -> None:
     for decision in ("allow", "deny", "ask", "defer"):
         found = said("PreToolUse", specific("PreToolUse", permissionDecision=decision, permissionDecisionReason="r"))
@@ -95,3 +147,4 @@ def test_output_that_was_cut_is_said() -> None:
 def test_no_output_can_raise(phase: Any, output: bytes, code: int) -> None:
     said(phase, output, code=code, stderr=output)
     said(phase, b"{" + output, code=0)
+    said(phase, output + b'\n{"decision":' + output, code=0)
