@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from counterfoil.engine import EngineSettings
 from counterfoil.events import CallFinished, HookRecorded, PromptSource, UserPrompt, text_of
 from counterfoil.hooks import HookDefinition, Hooks
+from counterfoil.hooks.parse import parse_table
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import HookPhase
@@ -23,8 +25,15 @@ SCRIPTS = Path(__file__).parent / "scripts"
 DOCS = Path(__file__).parents[2] / "docs" / "hooks.md"
 
 
-def hook(phase: HookPhase, command: str, matcher: str = "") -> HookDefinition:
-    return HookDefinition(name=command.rsplit("/", 1)[-1], tier="user", phase=phase, command=command, matcher=matcher)
+def hook(phase: HookPhase, command: str, matcher: str = "", condition: str | None = None) -> HookDefinition:
+    return HookDefinition(
+        name=command.rsplit("/", 1)[-1],
+        tier="user",
+        phase=phase,
+        command=command,
+        matcher=matcher,
+        condition=condition,
+    )
 
 
 def rig_in(folder: Path, script: dict[str, Any], *definitions: HookDefinition, allow: tuple[str, ...] = ()) -> Rig:
@@ -102,13 +111,42 @@ async def test_a_deferrer_in_python_parks_the_call(tmp_path: Path) -> None:
     assert records[0].outcome == "asked" and "night shift" in records[0].message
 
 
-async def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```(bash|python)\n(.*?)```", DOCS.read_text(), re.DOTALL)
-    assert [kind for kind, _ in blocks] == ["bash", "python"]
-    for name, (_, text) in zip(("guard.sh", "rewriter.py"), blocks, strict=True):
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    guard, rewriter = (hook("PreToolUse", str(tmp_path / n), "Bash") for n in ("guard.sh", "rewriter.py"))
+def example(folder: Path, name: str) -> str:
+    """The script `name` of the page, as a file that can be run."""
+    blocks = re.findall(r"```(?:bash|python)\n(.*?)```", DOCS.read_text(), re.DOTALL)
+    (text,) = (block for block in blocks if f"# {name}:" in block)
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+    return str(folder / name)
+
+
+def test_no_example_of_the_page_is_left_out() -> None:
+    names = re.findall(r"^# ([\w.]+): ", DOCS.read_text(), re.MULTILINE)
+    assert names == ["guard.sh", "rewriter.py", "formatter.sh", "context.py"]
+
+
+def test_the_settings_of_the_page_are_hooks_without_a_warning() -> None:
+    found = []
+    for block in re.findall(r"```toml\n(.*?)```", DOCS.read_text(), re.DOTALL):
+        for phase, tables in tomllib.loads(block)["hooks"].items():
+            for table in tables:
+                read = parse_table(phase, table, tier="user", place="page")
+                assert read.problems == ()
+                found += [d.phase for d in read.definitions]
+    assert found == ["PreToolUse", "PostToolUse", "UserPromptSubmit"]
+
+
+async def test_the_guard_and_the_rewriter_of_the_page_run(tmp_path: Path) -> None:
+    guard, rewriter = (hook("PreToolUse", example(tmp_path, n), "Bash") for n in ("guard.sh", "rewriter.py"))
     _, results, records, _ = await played(rig_in(tmp_path, bash("rm x", "echo hi"), guard, rewriter))
     assert [r.status for r in results] == ["blocked", "ok"]
     assert {r.outcome for r in records} == {"blocked", "changed_input"}
+
+
+async def test_the_formatter_and_the_context_of_the_page_run(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    script = {"turns": [turn(call("Write", file_path=str(file), content="one  \n")), {"text": "done"}]}
+    formatter = hook("PostToolUse", example(tmp_path, "formatter.sh"), "Write|Edit", "Write(*.txt)")
+    context = hook("UserPromptSubmit", example(tmp_path, "context.py"))
+    _, _, _, added = await played(rig_in(tmp_path, script, formatter, context), "accept_edits")
+    assert file.read_text() == "one\n" and added == ["The release branch is frozen."]
