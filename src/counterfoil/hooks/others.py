@@ -87,9 +87,14 @@ async def run_python(definition: HookDefinition, payload: bytes) -> HookAnswer:
     It gets a copy of its own, so that nothing changes but by its answer, and a thread of its own, so that neither an
     import nor a function that hangs holds up the session. A thread can't be stopped: after the time-out it is left.
     """
-    result, fault = await _in_thread(lambda: _entry(definition.entry)(msgspec.json.decode(payload)))
-    if fault is None and inspect.isawaitable(result):
-        result, fault = await _awaited(result)
+    event = msgspec.json.decode(payload)
+    function, fault = await _in_thread(lambda: _entry(definition.entry))
+    result: Any = None
+    if fault is None:
+        if _is_async(function):
+            result, fault = await _awaited(function, event)
+        else:
+            result, fault = await _in_thread(lambda: function(event))
     if fault is not None:
         return answer(definition, failure=f"{type(fault).__name__}: {str(fault)[:300]}")
     if result is None:
@@ -126,12 +131,16 @@ async def _in_thread(work: Callable[[], Any]) -> tuple[Any, BaseException | None
     return await done
 
 
-async def _awaited(result: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+def _is_async(function: Any) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+async def _awaited(function: Callable[[Any], Awaitable[Any]], event: Any) -> tuple[Any, BaseException | None]:
     """What an async function returned, or raised. That it cancels itself is its own fault, and cancels nobody else."""
 
     async def run() -> tuple[Any, BaseException | None]:
         try:
-            return await result, None
+            return await function(event), None
         except (Exception, SystemExit) as fault:
             return None, fault
 
