@@ -159,6 +159,16 @@ def arguments_digest(arguments: Mapping[str, Any]) -> Digest:
     return bytes_digest("counterfoil/arguments/v1", msgspec.json.encode(arguments, order="sorted"))
 
 
+def result_digest(parts: Sequence[Any]) -> Digest:
+    """Digest of a result's content parts: over their JSON as the log has it."""
+    return bytes_digest("counterfoil/result/v1", msgspec.json.encode(parts))
+
+
+def reviewed_digest(job: ReviewJob, *seen: str) -> Digest:
+    """Digest of all that one review saw, in order: a clearance holds for exactly this."""
+    return Digest("blake2b:" + derive("counterfoil/reviewed/v1", job, *seen))
+
+
 def chain_digest(previous: bytes, fields: Sequence[bytes]) -> bytes:
     """The 32-byte digest of one log row: over the previous row's digest and this row's fields.
 

@@ -17,7 +17,13 @@ from counterfoil.events.base import PrivateHalf
 from counterfoil.identity import Offset, RunID, SessionID
 from tests.support.strategies import example_of, examples, json_values, values_of
 
-PRIVATE: tuple[type[PrivateHalf], ...] = (ev.AssistantReplay, ev.CallReplay, ev.HeldResult, ev.ToolOriginal)
+PRIVATE: tuple[type[PrivateHalf], ...] = (
+    ev.AssistantReplay,
+    ev.CallReplay,
+    ev.HeldResult,
+    ev.ReviewDetail,
+    ev.ToolOriginal,
+)
 KNOWN = sorted(codec.KINDS)
 
 

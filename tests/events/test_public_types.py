@@ -96,7 +96,13 @@ def test_no_repr_shows_what_is_private() -> None:
         recorded_at=0,
     )
     entry = ev.Entry(ev.RunStarted(run_id="r"), half)  # type: ignore[arg-type]
-    for value in (half, wire, row, entry, ev.HeldResult(parts=(ev.TextPart(text=canary),))):
+    for value in (
+        half,
+        wire,
+        row,
+        entry,
+        ev.HeldResult(status="ok", executed="yes", parts=(ev.TextPart(text=canary),)),
+    ):
         assert canary not in repr(value)
         assert canary not in f"{value}"
         assert canary not in repr(value.__rich_repr__())

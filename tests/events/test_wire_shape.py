@@ -17,7 +17,9 @@ from counterfoil.events import codec
 from tests.support.strategies import example_of
 
 FILE = Path(__file__).with_name("wire.json")
-HALVES = {half.__name__: half for half in (ev.AssistantReplay, ev.CallReplay, ev.HeldResult, ev.ToolOriginal)}
+HALVES = {
+    half.__name__: half for half in (ev.AssistantReplay, ev.CallReplay, ev.HeldResult, ev.ReviewDetail, ev.ToolOriginal)
+}
 
 
 def _now() -> dict[str, dict[str, str]]:

@@ -13,7 +13,20 @@ from hypothesis import given
 from counterfoil import events as ev
 from counterfoil.errors import FoldError
 from counterfoil.events import codec
-from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, Revision, RunID, SessionID, ToolCallID
+from counterfoil.identity import (
+    AskID,
+    Digest,
+    HookID,
+    Offset,
+    ReviewID,
+    ReviewJob,
+    Revision,
+    RunID,
+    SessionID,
+    ToolCallID,
+    result_digest,
+    review_id,
+)
 from counterfoil.identity import arguments_digest as digest_of
 from counterfoil.state import Row, SessionState, apply, decode_snapshot, encode_snapshot, fold
 from tests.support.sessions import PERSON, SESSION, Log, Placed, accepted, created, random_log, session_log, to_rows
@@ -118,8 +131,20 @@ def started(call: str = CALL, digest: str = DIGEST, attempt: int = 1) -> ev.Call
     return ev.CallStarted(tool_call_id=ToolCallID(call), arguments_digest=Digest(digest), attempt=attempt)
 
 
-def finished(call: str = CALL) -> ev.CallFinished:
-    return ev.CallFinished(tool_call_id=ToolCallID(call), status="ok", executed="yes")
+def finished(call: str = CALL, **changes: Any) -> ev.CallFinished:
+    values: dict[str, Any] = {"tool_call_id": ToolCallID(call), "status": "ok", "executed": "yes"}
+    return ev.CallFinished(**(values | changes))
+
+
+def acknowledged(revision: int = 1) -> ev.ReviewAcknowledged:
+    return ev.ReviewAcknowledged(
+        review_id=review_id(CALL, "action"),
+        revision=Revision(revision),
+        origin_session_id=SESSION,
+        tool_call_id=CALL,
+        decided_by=PERSON,
+        decided_at=1,
+    )
 
 
 def effective(arguments: dict[str, Any] | None = None) -> ev.CallEffective:
@@ -135,7 +160,33 @@ def compaction(through: int) -> ev.CompactionDone:
     )
 
 
-HELD = ev.CallHeld(tool_call_id=CALL, review_id=ReviewID(HookID("rev_1")), size=1, result_digest=Digest("d"))
+RESULT = (ev.TextPart(text="r"),)
+KEPT = ev.HeldResult(status="ok", parts=RESULT, executed="yes")
+INBOUND = review_id(CALL, "inbound")
+HELD = ev.Entry(ev.CallHeld(tool_call_id=CALL, review_id=INBOUND, size=1, result_digest=result_digest(RESULT)), KEPT)
+
+
+def review(state: ev.ReviewState, job: ReviewJob = "inbound", revision: int = 1, **changes: Any) -> ev.HookRecorded:
+    made = ev.Review(review_id=review_id(CALL, job), job=job, state=state)
+    values: dict[str, Any] = {
+        "hook_id": review_id(CALL, job),
+        "revision": Revision(revision),
+        "phase": "review",
+        "origin_session_id": SESSION,
+        "tool_call_id": CALL,
+        "definition": ev.Definition(name="checker"),
+        "outcome": "reviewed",
+        "severity": "warning",
+        "review": made,
+    }
+    return ev.HookRecorded(record=ev.HookRecord(**(values | changes)))
+
+
+def released(verdict: str = "release") -> ev.AskSettled:
+    return answer("ask_2", verdict=verdict, review_id=INBOUND, result_digest=result_digest(RESULT))
+
+
+ASKED_RELEASE = ask("ask_2", review_id=INBOUND, result_digest=result_digest(RESULT), choices=("release", "withhold"))
 TURN = ev.TurnStarted(turn=1, provider="p", model="m")
 MESSAGE = ev.AssistantMessage(turn=1, text="t")
 TURN_END = ev.TurnFinished(turn=1)
@@ -153,16 +204,19 @@ OPEN = (*ASKED_MODEL, MESSAGE, ACCEPTED, TURN_END)
 PARKED = (*OPEN, ask())
 ALLOWED = (*PARKED, answer())
 STARTED = (*ALLOWED, started())
-HELD_BACK = (*STARTED, HELD)
+HELD_BACK = (*STARTED, HELD, review("held"))
 DONE = (*STARTED, finished())
 
 
-def rows_of(*events: ev.Event, run_id: RunID | None = RUN) -> list[ev.StoredEvent]:
+def rows_of(*events: ev.Event | ev.Entry, run_id: RunID | None = RUN) -> list[ev.StoredEvent]:
     """Rows of `events`, all after the first in the run."""
-    return to_rows(Placed(ev.Entry(event), run_id if at else None) for at, event in enumerate(events))
+    return to_rows(
+        Placed(event if isinstance(event, ev.Entry) else ev.Entry(event), run_id if at else None)
+        for at, event in enumerate(events)
+    )
 
 
-ILLEGAL: dict[str, tuple[tuple[ev.Event, ...], ev.Event]] = {
+ILLEGAL: dict[str, tuple[tuple[ev.Event | ev.Entry, ...], ev.Event | ev.Entry]] = {
     "the log begins with something else": ((), RUN_START),
     "the session is created twice": (IDLE, created()),
     "a run starts while one is open": (RUNNING, ev.RunStarted(run_id=RunID("run_2"))),
@@ -205,7 +259,7 @@ ILLEGAL: dict[str, tuple[tuple[ev.Event, ...], ev.Event]] = {
     "a result is held after its end": (DONE, HELD),
     "an unknown call finishes": (OPEN, finished("call_2")),
     "a call finishes while its ask is open": (PARKED, finished()),
-    "a call finishes while its release is asked": ((*HELD_BACK, ask("ask_2")), finished()),
+    "a call finishes while its release is asked": ((*HELD_BACK, ASKED_RELEASE), finished(parts=RESULT)),
     "a call finishes twice": (DONE, finished()),
     "a call finishes outside its run": (IDLE, finished()),
     "an ask opens about an unknown call": (RUNNING, ask()),
@@ -213,7 +267,37 @@ ILLEGAL: dict[str, tuple[tuple[ev.Event, ...], ev.Event]] = {
     "an ask opens about a call that runs": (STARTED, ask("ask_2")),
     "an ask opens beside another": (PARKED, ask("ask_2")),
     "an ask opens twice": (PARKED, ask()),
-    "an ask opens beside another of a held result": ((*HELD_BACK, ask("ask_2")), ask("ask_3")),
+    "an ask opens beside another of a held result": ((*HELD_BACK, ASKED_RELEASE), ask("ask_3")),
+    "an ask about a held result names another result": (HELD_BACK, ask("ask_2", result_digest=Digest("d"))),
+    "an ask about a held result names none": (HELD_BACK, ask("ask_2")),
+    "an ask names a result that isn't held": (OPEN, ask(result_digest=Digest("d"))),
+    "an ask names a review that the call doesn't have": (OPEN, ask(review_id=review_id(CALL, "action"))),
+    "a receipt releases another result": (
+        (*HELD_BACK, ASKED_RELEASE),
+        answer("ask_2", verdict="release", review_id=INBOUND, result_digest=Digest("d")),
+    ),
+    "a held result is given away without a release": (HELD_BACK, finished(parts=RESULT)),
+    "a held result is given away before its review": ((*STARTED, HELD), finished(parts=RESULT)),
+    "a withheld result is given away": ((*HELD_BACK, ASKED_RELEASE, released("withhold")), finished(parts=RESULT)),
+    "another result than the released one is given": ((*HELD_BACK, ASKED_RELEASE, released()), finished()),
+    "a held result isn't the one that its event names": (
+        STARTED,
+        ev.Entry(ev.CallHeld(tool_call_id=CALL, review_id=INBOUND, size=1, result_digest=Digest("d")), KEPT),
+    ),
+    "a held result has no private half": (STARTED, HELD.event),
+    "a call starts while its review is pending": ((*OPEN, review("pending", "action")), started()),
+    "a call starts that a review denied": ((*OPEN, review("denied", "action")), started()),
+    "a review is of another call": (OPEN, review("clear", "action", tool_call_id=ToolCallID("call_2"))),
+    "a review has the id of another job": (OPEN, review("clear", "action", hook_id=review_id(CALL, "permission"))),
+    "a review is of a call that finished": (DONE, review("clear", "action")),
+    "a review goes on after it was denied": (
+        (*OPEN, review("denied", "action")),
+        review("clear", "action", revision=2),
+    ),
+    "a review is acknowledged at a revision it never had": (
+        (*OPEN, review("concern", "action")),
+        acknowledged(revision=2),
+    ),
     "an ask opens again after its answer": (ALLOWED, ask()),
     "an ask opens again after it was withdrawn": ((*PARKED, withdrawn()), ask()),
     "an ask shows a digest of other arguments": (OPEN, ask(arguments_digest=Digest("d"))),
@@ -307,9 +391,58 @@ def test_an_answer_stays_with_the_call_until_its_arguments_change() -> None:
 
 
 def test_a_held_result_is_asked_about_released_and_finished() -> None:
-    state = fold(rows_of(*HELD_BACK, ask("ask_2"), answer("ask_2", verdict="release"), finished()))
+    state = fold(rows_of(*HELD_BACK, ASKED_RELEASE, released(), finished(parts=RESULT)))
     assert state.open_turn is None
     assert set(state.receipts) == {"ask_1", "ask_2"}
+
+
+@pytest.mark.parametrize("state", ["clear", "concern", "unresolved", "failed"])
+def test_a_result_goes_on_where_nothing_enforces_the_finding(state: ev.ReviewState) -> None:
+    assert fold(rows_of(*STARTED, HELD, review(state), finished(parts=RESULT))).open_turn is None
+
+
+@pytest.mark.parametrize("status", ["withheld", "cancelled", "interrupted"])
+def test_a_held_result_may_end_untold(status: ev.CallStatus) -> None:
+    assert fold(rows_of(*HELD_BACK, finished(status=status))).open_turn is None
+
+
+def test_the_newest_revision_of_a_review_stays_with_its_call_and_counts_once() -> None:
+    usage = ev.Usage(input_tokens=5, requests=1)
+    clear = review("clear", "permission", 3)
+    checked = ev.Review(
+        review_id=clear.record.hook_id, job="permission", state="concern", finding="concern", usage=usage
+    )
+    concern = review("concern", "permission", 2, review=checked)
+    asked = review("asked", "permission", 3, review=msgspec.structs.replace(checked, state="asked"))
+    state = fold(rows_of(*OPEN, review("pending", "permission"), concern, asked))
+    call = state.call(CALL)
+    assert call is not None and state.run is not None
+    assert call.reviews["permission"].revision == 3
+    assert state.review_usage == state.run.review_usage == usage
+    assert state.usage == ev.Usage()
+    assert state.run.permission_refusals == 1
+
+
+def test_an_acknowledgement_is_kept_with_the_review_and_repeating_it_changes_nothing() -> None:
+    once = fold(rows_of(*OPEN, review("concern", "action", 4), acknowledged(4)))
+    twice = fold(rows_of(*OPEN, review("concern", "action", 4), acknowledged(4), acknowledged(4)))
+    assert once.reviews == twice.reviews
+    (mark,) = once.reviews.values()
+    assert (mark.revision, mark.acknowledged) == (4, 4)
+
+
+def test_the_last_genuine_prompts_are_kept_bounded() -> None:
+    prompts = [ev.UserPrompt(parts=(ev.TextPart(text=f"p{n}"),)) for n in range(5)]
+    nudge = ev.UserPrompt(parts=(ev.TextPart(text="go on"),), source="harness")
+    state = fold(rows_of(*RUNNING, *prompts, nudge, ev.UserPrompt(parts=(ev.TextPart(text="x" * 99_999),))))
+    assert state.prompts[:2] == ["p3", "p4"]
+    assert len(state.prompts) == 3 and len(state.prompts[2]) < 17_000
+
+
+def test_the_mode_before_plan_is_remembered() -> None:
+    modes: tuple[ev.Mode, ...] = ("accept_edits", "plan", "plan")
+    state = fold(rows_of(*IDLE, *(ev.SessionUpdated(mode=mode) for mode in modes)))
+    assert (state.meta.mode, state.meta.mode_before_plan) == ("plan", "accept_edits")
 
 
 @pytest.mark.parametrize("late", [True, False])

@@ -27,8 +27,8 @@ from counterfoil.identity import (
     SessionID,
     ToolCallID,
     arguments_digest,
-    bytes_digest,
     chain_digest,
+    result_digest,
     review_id,
 )
 
@@ -126,6 +126,7 @@ class _Call:
     state: Literal["accepted", "started", "held", "finished"] = "accepted"
     attempt: int = 0
     ask: ev.Ask | None = None
+    held: ev.CallHeld | None = None
 
     @property
     def digest(self) -> Digest:
@@ -237,7 +238,16 @@ class Walk:
         rid = review_id(call.id, job)
         for state in states:
             self.revision += 1
-            review = ev.Review(review_id=rid, job=job, state=state, reviewed_digest=call.digest)
+            found = state if state in ("clear", "concern", "unresolved", "failed") else None
+            usage = ev.Usage(input_tokens=7, requests=1) if found is not None else None
+            review = ev.Review(
+                review_id=rid,
+                job=job,
+                state=state,
+                finding=found,  # type: ignore[arg-type]
+                reviewed_digest=call.digest,
+                usage=usage,
+            )
             self.add(
                 ev.HookRecorded(
                     record=ev.HookRecord(
@@ -253,6 +263,17 @@ class Walk:
                     )
                 )
             )
+            if self.chance(10):
+                self.add(
+                    ev.ReviewAcknowledged(
+                        review_id=rid,
+                        revision=Revision(self.revision),
+                        origin_session_id=SESSION,
+                        tool_call_id=call.id,
+                        decided_by=PERSON,
+                        decided_at=EPOCH,
+                    )
+                )
 
     # -- asks
 
@@ -268,6 +289,8 @@ class Walk:
             reason="rule",
             choices=choices,
             rule=f"{call.tool}(*)",
+            result_digest=call.held.result_digest if call.held is not None else None,
+            result_size=call.held.size if call.held is not None else None,
         )
         self.add(ev.AskOpened(ask=call.ask))
         return call.ask
@@ -285,6 +308,7 @@ class Walk:
             decided_by=PERSON,
             decided_at=EPOCH,
             arguments_digest=ask.arguments_digest,
+            result_digest=ask.result_digest,
             note=self.text(),
             idempotency_key=self.rng.choice([None, "k"]),
         )
@@ -360,18 +384,29 @@ class Walk:
 
     def hold(self, call: _Call) -> bool:
         call.state = "held"
-        self.review(call, "inbound", "pending", "held")
-        held = ev.HeldResult(parts=(ev.TextPart(text=CANARY),))
-        digest = bytes_digest("t", b"held")
-        rid = review_id(call.id, "inbound")
-        self.add(ev.CallHeld(tool_call_id=call.id, review_id=rid, size=4, result_digest=digest), held)
-        self.ask(call, ("release", "withhold"))
-        self.aside()
-        if self.chance(50):
-            self.settle(call, "release")
-            return True
-        self.settle(call, "withhold")
-        self.finish(call, "withheld", "yes")
+        kept = ev.HeldResult(status="ok", parts=self.parts(), executed="yes", duration_ms=3)
+        size = len(msgspec.json.encode(kept.parts))
+        call.held = ev.CallHeld(
+            tool_call_id=call.id,
+            review_id=review_id(call.id, "inbound"),
+            size=size,
+            result_digest=result_digest(kept.parts),
+        )
+        self.add(call.held, kept)
+        if self.chance(30):
+            self.review(call, "inbound", "pending", "clear")
+        else:
+            self.review(call, "inbound", "pending", "concern", "held")
+            self.ask(call, ("release", "withhold"))
+            self.aside()
+            released = self.chance(50)
+            self.settle(call, "release" if released else "withhold")
+            self.review(call, "inbound", "released" if released else "withheld")
+            if not released:
+                self.finish(call, "withheld", "yes")
+                return False
+        call.state = "finished"
+        self.finish(call, "ok", "yes", kept.parts)
         return False
 
     def delegation(self, call: _Call) -> None:
@@ -382,11 +417,12 @@ class Walk:
         self.aside()
         self.add(ev.DelegationFinished(tool_call_id=call.id, child_session_id=child, stop_reason="end_turn"))
 
-    def finish(self, call: _Call, status: ev.CallStatus, executed: ev.Executed) -> None:
+    def finish(
+        self, call: _Call, status: ev.CallStatus, executed: ev.Executed, parts: tuple[ev.Part, ...] | None = None
+    ) -> None:
         call.state = "finished"
-        self.add(
-            ev.CallFinished(tool_call_id=call.id, status=status, parts=self.parts(), executed=executed, duration_ms=3)
-        )
+        told = self.parts() if parts is None else parts
+        self.add(ev.CallFinished(tool_call_id=call.id, status=status, parts=told, executed=executed, duration_ms=3))
         if all(c.state == "finished" for c in self.open):
             self.close_turn()
 

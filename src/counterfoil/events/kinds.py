@@ -24,7 +24,7 @@ from counterfoil.events.values import (
     TurnStop,
     Usage,
 )
-from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, RunID, SessionID, ToolCallID
+from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, Revision, RunID, SessionID, ToolCallID
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
@@ -61,11 +61,15 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
 
 
 class RunFinished(Event, frozen=True, kw_only=True, tag="run.finished"):
-    """The run is over: exactly one for each run. `text` is the last message of the model."""
+    """The run is over: exactly one for each run. `text` is the last message of the model.
+
+    `review_usage` is what reviews of the run cost; `usage` doesn't contain it.
+    """
 
     run_id: RunID
     stop_reason: StopReason
     usage: Usage = Usage()
+    review_usage: Usage = Usage()
     turns: int = 0
     text: str = ""
     error: ErrorInfo | None = None
@@ -179,7 +183,10 @@ class CallProgress(Event, frozen=True, kw_only=True, tag="call.progress"):
 
 
 class CallHeld(Event, frozen=True, kw_only=True, tag="call.held"):
-    """The result exists and is kept back until released or withheld. Private half: `HeldResult`."""
+    """The result exists and is kept back: while it is reviewed, and until released or withheld.
+
+    `size` is its bytes as JSON. Private half: `HeldResult`.
+    """
 
     tool_call_id: ToolCallID
     review_id: ReviewID
@@ -222,6 +229,17 @@ class AskSettled(Event, frozen=True, kw_only=True, tag="ask.settled"):
     """The ask has its verdict."""
 
     receipt: Receipt
+
+
+class ReviewAcknowledged(Event, frozen=True, kw_only=True, tag="review.acknowledged"):
+    """A person saw this revision of a review. Decides nothing. `decided_at` is µs since the epoch, UTC."""
+
+    review_id: ReviewID
+    revision: Revision
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID
+    decided_by: Principal
+    decided_at: int
 
 
 class DelegationStarted(Event, frozen=True, kw_only=True, tag="delegation.started"):
@@ -314,6 +332,7 @@ DURABLE: tuple[type[Event], ...] = (
     AskOpened,
     AskWithdrawn,
     AskSettled,
+    ReviewAcknowledged,
     DelegationStarted,
     DelegationFinished,
     CompactionDone,

@@ -6,6 +6,7 @@ import msgspec
 
 from counterfoil.events.base import PrivateHalf
 from counterfoil.events.parts import Part
+from counterfoil.events.values import CallStatus, Executed
 
 
 class AssistantReplay(PrivateHalf, frozen=True, kw_only=True, tag="assistant"):
@@ -28,10 +29,12 @@ class CallReplay(PrivateHalf, frozen=True, kw_only=True, tag="call"):
 
 
 class HeldResult(PrivateHalf, frozen=True, kw_only=True, tag="held"):
-    """The exact result that is held back."""
+    """The exact result that is held back, as `call.finished` gets it when it is released."""
 
+    status: CallStatus
     parts: tuple[Part, ...]
-    is_error: bool = False
+    executed: Executed
+    duration_ms: int = 0
 
 
 class ToolOriginal(PrivateHalf, frozen=True, kw_only=True, tag="original"):
@@ -40,4 +43,12 @@ class ToolOriginal(PrivateHalf, frozen=True, kw_only=True, tag="original"):
     parts: tuple[Part, ...]
 
 
-AnyPrivate = AssistantReplay | CallReplay | HeldResult | ToolOriginal
+class ReviewDetail(PrivateHalf, frozen=True, kw_only=True, tag="review_detail"):
+    """What a checker wrote: untrusted prose, bounded, for the verified owner and in a detail call alone."""
+
+    concern: str = ""
+    evidence: str = ""
+    next_step: str = ""
+
+
+AnyPrivate = AssistantReplay | CallReplay | HeldResult | ToolOriginal | ReviewDetail

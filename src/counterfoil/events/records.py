@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from counterfoil.events.base import Value
-from counterfoil.events.values import Principal, Severity
+from counterfoil.events.values import Principal, Severity, Usage
 from counterfoil.identity import AskID, Digest, HookID, ReviewID, ReviewJob, Revision, SessionID, ToolCallID
 
 Outcome = Literal[
@@ -34,6 +34,20 @@ ReviewState = Literal[
     "denied",
     "withdrawn",
 ]
+Finding = Literal["clear", "concern", "unresolved", "failed"]
+"""What came of one check. `failed` is an outage of the checker: never an assessment."""
+Outage = Literal[
+    "provider_failure",
+    "timeout",
+    "blank_assessment",
+    "malformed_assessment",
+    "invalid_assessment",
+    "missing_submission",
+    "evidence_failure",
+]
+Category = Literal["authority", "exfiltration", "redirection", "destruction", "other"]
+"""What a concern is about: a closed set, so that no prose of a checker can stand here."""
+Enforcement = Literal["advisory", "enforced"]
 Verdict = Literal["allow", "deny", "release", "withhold"]
 Scope = Literal["once", "session", "always"]
 
@@ -46,18 +60,27 @@ class Definition(Value, frozen=True, kw_only=True):
 
 
 class Review(Value, frozen=True, kw_only=True):
-    """The machine-level part of a review. The checker's prose is never here."""
+    """The machine-level part of a review. The checker's prose is never here.
+
+    `finding` stays when a disposition (`asked`, `held`, `released`, …) becomes the state. `incomplete` names what the
+    checker should have been given and wasn't. `ask_id` names the ask, and so the receipt, that disposed of it.
+    `usage` is what this check cost: it counts apart from the run's.
+    """
 
     review_id: ReviewID
     job: ReviewJob
     state: ReviewState
+    finding: Finding | None = None
+    enforcement: Enforcement = "advisory"
     policy: str = ""
     checker: str = ""
-    categories: tuple[str, ...] = ()
-    confidence: str = ""
+    categories: tuple[Category, ...] = ()
+    confidence: Literal["", "low", "medium", "high"] = ""
     reviewed_digest: Digest | None = None
-    outage: str | None = None
+    outage: Outage | None = None
+    incomplete: tuple[str, ...] = ()
     ask_id: AskID | None = None
+    usage: Usage | None = None
 
 
 class HookRecord(Value, frozen=True, kw_only=True):
@@ -88,7 +111,9 @@ class Ask(Value, frozen=True, kw_only=True):
     """One question to a person about one call: exactly these arguments would run.
 
     `rule` is the narrowest rule that "always" would learn, where one can be learned. `deferred`: a hook put the
-    question off; it isn't put to anybody until somebody looks for it.
+    question off; it isn't put to anybody until somebody looks for it. `result_digest` and `result_size` (bytes) are
+    those of a held result, which the choices `release` and `withhold` are about. `expires_at`: µs since the epoch,
+    when it is denied, or withheld, for want of an answer.
     """
 
     ask_id: AskID
@@ -102,6 +127,9 @@ class Ask(Value, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ("allow", "deny")
     rule: str | None = None
     deferred: bool = False
+    result_digest: Digest | None = None
+    result_size: int | None = None
+    expires_at: int | None = None
 
 
 class Receipt(Value, frozen=True, kw_only=True):
@@ -116,5 +144,6 @@ class Receipt(Value, frozen=True, kw_only=True):
     decided_by: Principal
     decided_at: int
     arguments_digest: Digest
+    result_digest: Digest | None = None
     note: str = ""
     idempotency_key: str | None = None

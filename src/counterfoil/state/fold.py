@@ -13,6 +13,7 @@ from counterfoil.events.codec import KINDS
 from counterfoil.identity import Offset
 from counterfoil.state import fold_asks as asks
 from counterfoil.state import fold_calls as calls
+from counterfoil.state import fold_reviews as reviews
 from counterfoil.state import fold_runs as runs
 from counterfoil.state.row import Row
 from counterfoil.state.session import Grant, Meta, SessionState
@@ -73,6 +74,8 @@ def _created(e: ev.SessionCreated, row: Row) -> SessionState:
 
 
 def _updated(s: SessionState, e: ev.SessionUpdated, row: Row) -> None:
+    if e.mode == "plan" and s.meta.mode != "plan":
+        s.meta.mode_before_plan = s.meta.mode
     for name in ("title", "provider", "model", "base_url", "mode", "limits"):
         value = getattr(e, name)
         if value is not None:
@@ -81,6 +84,7 @@ def _updated(s: SessionState, e: ev.SessionUpdated, row: Row) -> None:
 
 def _hook_recorded(s: SessionState, e: ev.HookRecorded, row: Row) -> None:
     s.revision = max(s.revision, e.record.revision)
+    reviews.review_recorded(s, e.record, row)
     calls.hook_spoke(s, e.record)
 
 
@@ -141,12 +145,13 @@ _REDUCERS: dict[type[ev.Event], Callable[[SessionState, Any, Row], None]] = {
     ev.CallAccepted: calls.call_accepted,
     ev.CallEffective: calls.call_effective,
     ev.CallStarted: calls.call_started,
-    ev.CallHeld: calls.call_held,
+    ev.CallHeld: reviews.call_held,
     ev.CallFinished: calls.call_finished,
     ev.HookRecorded: _hook_recorded,
     ev.AskOpened: asks.ask_opened,
     ev.AskWithdrawn: asks.ask_withdrawn,
     ev.AskSettled: asks.ask_settled,
+    ev.ReviewAcknowledged: reviews.acknowledged,
     ev.DelegationStarted: _nothing,
     ev.DelegationFinished: _nothing,
     ev.CompactionDone: _compaction_done,

@@ -7,7 +7,7 @@ from typing import Any
 from counterfoil import events as ev
 from counterfoil.errors import FoldError
 from counterfoil.state.row import Row, open_call
-from counterfoil.state.session import SessionState
+from counterfoil.state.session import OpenCall, SessionState
 
 REMEMBERED_ASKS = 256
 
@@ -24,11 +24,20 @@ def ask_opened(s: SessionState, e: ev.AskOpened, row: Row) -> None:
         raise FoldError(f"ask {ask.ask_id} opens a second time, or beside another (offset {row.offset})")
     if (ask.tool, ask.arguments_digest, ask.arguments) != (call.tool, call.arguments_digest, call.arguments):
         raise FoldError(f"ask {ask.ask_id} shows other arguments than the call's (offset {row.offset})")
+    _shows_what_is_held(ask, call, row)
+    if ask.review_id is not None and ask.review_id not in {r.hook_id for r in call.reviews.values()}:
+        raise FoldError(f"ask {ask.ask_id} names a review that its call doesn't have (offset {row.offset})")
     s.asks[ask.ask_id] = ask
     if call.phase == "accepted":
         call.phase = "asked"
     call.ask_id, call.receipt = ask.ask_id, None
     s.status = "awaiting"
+
+
+def _shows_what_is_held(ask: ev.Ask, call: OpenCall, row: Row) -> None:
+    """A question over a result is about the very result that is held, and any other is about no result."""
+    if ask.result_digest != (call.held_digest if call.phase == "held" else None):
+        raise FoldError(f"ask {ask.ask_id} is about another result than the one that is held (offset {row.offset})")
 
 
 def origins(s: SessionState) -> tuple[str, ...]:
@@ -67,7 +76,7 @@ def ask_settled(s: SessionState, e: ev.AskSettled, row: Row) -> None:
 
 def _about(of: ev.Ask | ev.Receipt) -> tuple[object, ...]:
     """What an ask and its receipt have to agree on."""
-    return of.origin_session_id, of.tool_call_id, of.review_id, of.arguments_digest
+    return of.origin_session_id, of.tool_call_id, of.review_id, of.arguments_digest, of.result_digest
 
 
 def _close_ask(s: SessionState, ask_id: Any, row: Row) -> ev.Ask:

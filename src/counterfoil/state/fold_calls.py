@@ -5,6 +5,7 @@ from __future__ import annotations
 from counterfoil import events as ev
 from counterfoil.errors import FoldError
 from counterfoil.state.bounds import for_model
+from counterfoil.state.fold_reviews import leave_hold, may_start
 from counterfoil.state.fold_runs import close_turn
 from counterfoil.state.history import HistoryResult
 from counterfoil.state.row import Row, open_call, run_of
@@ -78,15 +79,8 @@ def call_started(s: SessionState, e: ev.CallStarted, row: Row) -> None:
         raise FoldError(f"call {e.tool_call_id} starts and was denied (offset {row.offset})")
     if e.attempt <= call.attempt:
         raise FoldError(f"call {e.tool_call_id} starts twice as attempt {e.attempt} (offset {row.offset})")
+    may_start(call, row)
     call.phase, call.attempt = "started", e.attempt
-
-
-def call_held(s: SessionState, e: ev.CallHeld, row: Row) -> None:
-    """The result is there and kept back."""
-    call = open_call(s, e.tool_call_id, row)
-    if call.phase != "started":
-        raise FoldError(f"call {e.tool_call_id} is held in phase {call.phase} (offset {row.offset})")
-    call.phase = "held"
 
 
 def call_finished(s: SessionState, e: ev.CallFinished, row: Row) -> None:
@@ -95,6 +89,8 @@ def call_finished(s: SessionState, e: ev.CallFinished, row: Row) -> None:
     call = open_call(s, e.tool_call_id, row)
     if call.ask_id in s.asks:
         raise FoldError(f"call {e.tool_call_id} finishes while its ask is open (offset {row.offset})")
+    if call.phase == "held":
+        leave_hold(call, e, row)
     call.phase = "finished"
     call.result = HistoryResult(tool_call_id=e.tool_call_id, status=e.status, parts=for_model(e.parts))
     run.consecutive_failures = 0 if e.status == "ok" else run.consecutive_failures + 1

@@ -11,6 +11,9 @@ from counterfoil.state.history import HistoryCall, HistoryResult, PromptItem, Tu
 from counterfoil.state.row import Row, run_of
 from counterfoil.state.session import LastRun, OpenTurn, RunState, SessionState
 
+REMEMBERED_PROMPTS = 3
+PROMPT_KEPT = 16_000
+
 
 def run_started(s: SessionState, e: ev.RunStarted, row: Row) -> None:
     """A run begins; none may be open."""
@@ -30,7 +33,9 @@ def run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
     if s.open_turn is not None:
         raise FoldError(f"run {e.run_id} finishes while calls have no result (offset {row.offset})")
     flush_inbox(s)
-    s.last_run = LastRun(run_id=e.run_id, stop_reason=e.stop_reason, text=e.text, usage=e.usage)
+    s.last_run = LastRun(
+        run_id=e.run_id, stop_reason=e.stop_reason, text=e.text, usage=e.usage, review_usage=e.review_usage
+    )
     s.status = ev.status_after(e.stop_reason)
     s.run = None
 
@@ -39,11 +44,21 @@ def user_prompt(s: SessionState, e: ev.UserPrompt, row: Row) -> None:
     """Input joins history, or waits in the inbox while a turn is open."""
     if s.run is not None:
         s.run.prompted = True
+    if e.source in ("human", "steer"):
+        s.prompts = [*s.prompts, _bounded(ev.text_of(e.parts))][-REMEMBERED_PROMPTS:]
     in_turn = s.open_turn is not None or (s.run is not None and s.run.turn_open)
     if in_turn:
         s.inbox.append((row.offset, e))
     else:
         s.history.append(PromptItem(offset=row.offset, parts=e.parts, source=e.source))
+
+
+def _bounded(text: str) -> str:
+    """The head and the tail of a long prompt, with what is missing said between."""
+    if len(text) <= PROMPT_KEPT:
+        return text
+    half = PROMPT_KEPT // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
 def flush_inbox(s: SessionState) -> None:

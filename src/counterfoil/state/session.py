@@ -10,6 +10,8 @@ from counterfoil.events import (
     Ask,
     AssistantReplay,
     CallReplay,
+    HeldResult,
+    HookRecord,
     Limits,
     Mode,
     Principal,
@@ -21,7 +23,7 @@ from counterfoil.events import (
     Usage,
     UserPrompt,
 )
-from counterfoil.identity import AskID, Digest, Offset, RunID, SessionID, ToolCallID
+from counterfoil.identity import AskID, Digest, Offset, ReviewID, ReviewJob, RunID, SessionID, ToolCallID
 from counterfoil.state.history import History, HistoryResult
 
 CallPhase = Literal["accepted", "asked", "started", "held", "finished"]
@@ -31,7 +33,8 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ.
 
     What PreToolUse hooks said is kept here, so that a restart neither runs them again nor forgets it: `hooked`,
-    `hook_blocked` (the reason), `hook_asks`, `hook_allows`.
+    `hook_blocked` (the reason), `hook_asks`, `hook_allows`. `reviews` has the newest revision for each job. `held` is
+    the exact result that is kept back, with its digest and its size.
     """
 
     tool_call_id: ToolCallID
@@ -53,6 +56,10 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     hook_blocked: str | None = None
     hook_asks: str | None = None
     hook_allows: bool = False
+    reviews: dict[ReviewJob, HookRecord] = msgspec.field(default_factory=dict)
+    held: HeldResult | None = None
+    held_digest: Digest | None = None
+    held_size: int = 0
 
 
 class OpenTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -69,7 +76,7 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The run in hand, and what its limits count.
 
     `prompted`: its prompt is recorded. `stopped`: a hook ended it, and why. `stop_continuations`: how often a Stop
-    hook made it go on.
+    hook made it go on. `permission_refusals`: permission reviews that didn't clear.
     """
 
     run_id: RunID
@@ -86,6 +93,8 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     prompted: bool = False
     stopped: str | None = None
     stop_continuations: int = 0
+    review_usage: Usage = Usage()
+    permission_refusals: int = 0
 
 
 class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -95,10 +104,19 @@ class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     stop_reason: StopReason
     text: str = ""
     usage: Usage = Usage()
+    review_usage: Usage = Usage()
+
+
+class ReviewMark(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The newest revision of a review that was published, and the newest that a person saw (0: none)."""
+
+    revision: int
+    tool_call_id: ToolCallID
+    acknowledged: int = 0
 
 
 class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Session metadata. Times are µs since the epoch, UTC."""
+    """Session metadata. Times are µs since the epoch, UTC. `mode_before_plan`: where approving a plan leads back to."""
 
     session_id: SessionID
     kind: SessionKind = SessionKind.MAIN
@@ -110,6 +128,7 @@ class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):
     model: str
     base_url: str = ""
     mode: Mode = "default"
+    mode_before_plan: Mode = "default"
     limits: Limits = Limits()
     created_at: int = 0
     updated_at: int = 0
@@ -127,7 +146,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """All that the engine knows of a session. Made by `fold` alone, event by event.
 
     Its size is bounded by the context: history since the last compaction, the open turn, open asks and the
-    receipts of the run in hand. `revision` is the high-water mark of published hook records.
+    receipts of the run in hand. `prompts` are the last genuine ones of the person, bounded; `reviews` the newest
+    revisions of the last reviews. `revision` is the high-water mark of published hook records.
     """
 
     meta: Meta
@@ -143,7 +163,10 @@ class SessionState(msgspec.Struct, kw_only=True):
     receipts: dict[AskID, Receipt] = msgspec.field(default_factory=dict)
     withdrawn: dict[AskID, str] = msgspec.field(default_factory=dict)
     grants: list[Grant] = msgspec.field(default_factory=list)
+    reviews: dict[ReviewID, ReviewMark] = msgspec.field(default_factory=dict)
+    prompts: list[str] = msgspec.field(default_factory=list)
     usage: Usage = Usage()
+    review_usage: Usage = Usage()
     last_input_tokens: int = 0
     runs: int = 0
     unknown_events: int = 0
