@@ -204,7 +204,7 @@ OPEN = (*ASKED_MODEL, MESSAGE, ACCEPTED, TURN_END)
 PARKED = (*OPEN, ask())
 ALLOWED = (*PARKED, answer())
 STARTED = (*ALLOWED, started())
-HELD_BACK = (*STARTED, HELD, review("held"))
+HELD_BACK: tuple[ev.Event | ev.Entry, ...] = (*STARTED, HELD, review("held"))
 DONE = (*STARTED, finished())
 
 

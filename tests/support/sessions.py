@@ -244,7 +244,7 @@ class Walk:
                 review_id=rid,
                 job=job,
                 state=state,
-                finding=found,  # type: ignore[arg-type]
+                finding=found,
                 reviewed_digest=call.digest,
                 usage=usage,
             )
