@@ -13,13 +13,25 @@ from counterfoil.ports.provider import (
     StreamItem,
     TextChunk,
 )
+from counterfoil.ports.review import (
+    Assessment,
+    Checked,
+    Evidence,
+    Piece,
+    Reviewer,
+    ReviewRule,
+    ReviewSubject,
+)
 from counterfoil.ports.store import EventStore, Head, Holder, Lease, SessionSummary, Stamped
 from counterfoil.ports.tool import PathUse, Targets, Tool, ToolContext, ToolOutput, Toolset, ToolSpec
 
 __all__ = [
+    "Assessment",
     "CallChunk",
+    "Checked",
     "Clock",
     "EventStore",
+    "Evidence",
     "Head",
     "Holder",
     "HookAnswer",
@@ -31,9 +43,13 @@ __all__ = [
     "ModelSettings",
     "ModelTurn",
     "PathUse",
+    "Piece",
     "ProposedCall",
     "Provider",
     "ReasoningChunk",
+    "ReviewRule",
+    "ReviewSubject",
+    "Reviewer",
     "SessionSummary",
     "Stamped",
     "StreamItem",
