@@ -131,6 +131,18 @@ class AskIsSettled(AnswerRefused):
         self.receipt = receipt
 
 
+class ReviewNotFound(CounterfoilError):
+    """No such review in this session (or none that this principal may know of), or nothing is kept of it."""
+
+    code = "review_not_found"
+
+
+class StaleReview(CounterfoilError):
+    """The review was done again: what was seen isn't what stands now. Nothing changed."""
+
+    code = "stale_review"
+
+
 class ToolFailure(CounterfoilError):
     """A tool ran and failed in a way that the model should read.
 

@@ -11,7 +11,17 @@ from counterfoil.events import AskOpened, Envelope, Limits, Mode, Principal, Tex
 from counterfoil.events.codec import event_of, kind_of
 from counterfoil.identity import START, SessionID
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import EventStore, HookRunner, Provider, Targets, ToolContext, ToolOutput, Toolset, ToolSpec
+from counterfoil.ports import (
+    EventStore,
+    HookRunner,
+    Provider,
+    Reviewer,
+    Targets,
+    ToolContext,
+    ToolOutput,
+    Toolset,
+    ToolSpec,
+)
 from counterfoil.providers.script import Script, script_from
 from counterfoil.providers.scripted import ScriptedProvider
 from counterfoil.state import Meta
@@ -114,6 +124,7 @@ class Rig:
         provider: Callable[[Meta], Provider] | None = None,
         hooks: Callable[[Meta], HookRunner] | None = None,
         transcripts: str | None = None,
+        reviewer: Reviewer | None = None,
         workspace: str = "/nowhere",
     ) -> None:
         self.workspace = workspace
@@ -129,6 +140,7 @@ class Rig:
             settings=settings or EngineSettings(rules=rules or Rules()),
             clock=self.clock,
             hooks_for=hooks,
+            reviewer_for=lambda meta: reviewer,
             transcript_dir=transcripts,
             environment={},
         )

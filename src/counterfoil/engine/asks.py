@@ -3,72 +3,134 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import NoReturn
+
+import msgspec
 
 from counterfoil import errors
 from counterfoil.engine.context import Context, Parked
 from counterfoil.engine.hooking import notify
+from counterfoil.engine.recover import withdrawal
+from counterfoil.engine.review_records import disposed, moved
 from counterfoil.errors import AskIsSettled, AskNotFound, UsageError
 from counterfoil.events import (
     Ask,
     AskOpened,
     AskSettled,
-    AskWithdrawn,
     Event,
     GrantChanged,
+    HookRecord,
+    HookRecorded,
     Principal,
     Receipt,
+    ReviewState,
     Scope,
     Verdict,
 )
-from counterfoil.identity import AskID
+from counterfoil.identity import AskID, Digest
 from counterfoil.state import OpenCall
 
+log = logging.getLogger("counterfoil.engine")
 
-async def put(ctx: Context, call: OpenCall, reason: str, rule: str | None = None) -> Receipt:
+TIMED_OUT = Principal(kind="policy", name="the time-out of asks")
+_BECOMES: dict[tuple[Verdict, bool], ReviewState] = {
+    ("allow", False): "released",
+    ("deny", False): "denied",
+    ("release", True): "released",
+    ("withhold", True): "withheld",
+}
+"""What the review that raised an ask becomes by the verdict; True where a result is held."""
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person is asked about a call.
+
+    `rule` is the narrowest rule that an answer with a wider scope would learn. `review`: the record that raised the
+    question. `result_digest`, `result_size`: of the held result that is asked about.
+    """
+
+    reason: str
+    rule: str | None = None
+    review: HookRecord | None = None
+    choices: tuple[str, ...] = ("allow", "deny")
+    result_digest: Digest | None = None
+    result_size: int | None = None
+
+
+async def put(ctx: Context, call: OpenCall, question: Question) -> Receipt:
     """Ask a person about `call`, or go on waiting where it was asked before a restart. Returns the receipt.
 
-    `rule` is the narrowest rule that an answer with a wider scope would learn.
-
-    Raises `Parked` when the drive is to be left meanwhile.
+    Where nobody answers in time it is refused. Raises `Parked` when the drive is to be left meanwhile.
     """
-    ask_id = call.ask_id if call.ask_id in ctx.state.asks else None
-    if ask_id is None:
-        ask = _ask(ctx, call, reason, rule)
-        ask_id = ask.ask_id
-        waiter = _waiter(ctx, ask_id)
-        await ctx.publish(AskOpened(ask=ask))
+    ask = ctx.state.asks.get(call.ask_id) if call.ask_id is not None else None
+    if ask is None:
+        ask = _ask(ctx, call, question)
+        waiter = _waiter(ctx, ask.ask_id)
+        await ctx.publish(*_raised(call, question, ask), AskOpened(ask=ask))
     else:
-        waiter = _waiter(ctx, ask_id)
-    notice = asyncio.ensure_future(notify(ctx, f"{call.tool} needs your approval: {reason}"))
+        waiter = _waiter(ctx, ask.ask_id)
+    beside = [asyncio.ensure_future(notify(ctx, f"{call.tool} needs your approval: {ask.reason}"))]
+    if ask.expires_at is not None:
+        beside.append(asyncio.ensure_future(_expire(ctx, ask, ask.expires_at)))
     try:
         receipt = await waiter
     finally:
-        ctx.waiters.pop(ask_id, None)
-        notice.cancel()
-        await asyncio.gather(notice, return_exceptions=True)
+        ctx.waiters.pop(ask.ask_id, None)
+        for task in beside:
+            task.cancel()
+        await asyncio.gather(*beside, return_exceptions=True)
     if receipt is None:
         raise Parked
     return receipt
 
 
-def _ask(ctx: Context, call: OpenCall, reason: str, rule: str | None = None, *, deferred: bool = False) -> Ask:
+def _raised(call: OpenCall, question: Question, ask: Ask) -> list[Event]:
+    """The review's revision that says that a person is asked: published with the ask, at once."""
+    if question.review is None:
+        return []
+    state: ReviewState = "held" if call.phase == "held" else "asked"
+    return [HookRecorded(record=moved(question.review, state, ask.ask_id))]
+
+
+def _ask(ctx: Context, call: OpenCall, question: Question, *, deferred: bool = False) -> Ask:
+    timeout = ctx.settings.ask_timeout
     return Ask(
         ask_id=ctx.parts.ids.ask(),
         origin_session_id=ctx.state.meta.session_id,
         tool_call_id=call.tool_call_id,
+        review_id=question.review.hook_id if question.review is not None else None,
         tool=call.tool,
         arguments=call.arguments,
         arguments_digest=call.arguments_digest,
-        reason=reason,
-        rule=rule,
+        reason=question.reason,
+        choices=question.choices,
+        rule=question.rule,
         deferred=deferred,
+        result_digest=question.result_digest,
+        result_size=question.result_size,
+        expires_at=ctx.parts.clock.now() + int(timeout * 1_000_000) if timeout and not deferred else None,
     )
+
+
+async def _expire(ctx: Context, ask: Ask, at: int) -> None:
+    """Refuse the ask when its time is over and nobody has answered."""
+    while (left := at - ctx.parts.clock.now()) > 0:
+        await ctx.parts.clock.sleep(left / 1_000_000)
+    try:
+        await settle(ctx, ask.ask_id, refusal(ask), principal=TIMED_OUT)
+    except errors.AnswerRefused:
+        log.debug("ask %s ended just before its time was over", ask.ask_id)
+
+
+def refusal(ask: Ask) -> Verdict:
+    """The verdict with which this ask lets nothing happen."""
+    return "withhold" if "withhold" in ask.choices else "deny"
 
 
 async def defer(ctx: Context, call: OpenCall, reason: str) -> NoReturn:
     """Open an ask that isn't put to anybody now, and leave the drive: raises `Parked`."""
-    await ctx.publish(AskOpened(ask=_ask(ctx, call, reason, deferred=True)))
+    await ctx.publish(AskOpened(ask=_ask(ctx, call, Question(reason=reason), deferred=True)))
     raise Parked(deferred=True)
 
 
@@ -78,10 +140,7 @@ async def withdraw(ctx: Context, call: OpenCall, reason: str) -> None:
     def withdrawn() -> list[Event]:
         if call.ask_id is None or call.ask_id not in ctx.state.asks:
             return []
-        origin = ctx.state.asks[call.ask_id].origin_session_id
-        return [
-            AskWithdrawn(ask_id=call.ask_id, origin_session_id=origin, tool_call_id=call.tool_call_id, reason=reason)
-        ]
+        return withdrawal(ctx.state, ctx.state.asks[call.ask_id], reason)
 
     await ctx.publisher.publish_made(withdrawn)
 
@@ -116,6 +175,7 @@ async def settle(
     is one answer.
     """
     found: list[Receipt] = []
+    late: list[Receipt] = []
     learned: list[GrantChanged] = []
 
     def settled() -> list[Event]:
@@ -123,29 +183,57 @@ async def settle(
         if ask is None:
             found.append(_settled_before(ctx, ask_id, verdict, idempotency_key))
             return []
-        _check(ask, verdict, scope)
-        receipt = Receipt(
-            ask_id=ask.ask_id,
-            origin_session_id=ask.origin_session_id,
-            tool_call_id=ask.tool_call_id,
-            review_id=ask.review_id,
-            verdict=verdict,
-            scope=scope,
-            decided_by=principal,
-            decided_at=ctx.parts.clock.now(),
-            arguments_digest=ask.arguments_digest,
-            note=note,
-            idempotency_key=idempotency_key,
-        )
+        now = ctx.parts.clock.now()
+        if _is_over(ask, now) and principal != TIMED_OUT:
+            receipt = _receipt(ask, refusal(ask), TIMED_OUT, now)
+            late.append(receipt)
+        else:
+            _check(ask, verdict, scope)
+            receipt = _receipt(ask, verdict, principal, now, scope, note, idempotency_key)
+            learned.extend(_learned(ask, receipt))
         found.append(receipt)
-        learned.extend(_learned(ask, receipt))
-        return [AskSettled(receipt=receipt), *learned]
+        return [AskSettled(receipt=receipt), *disposed(ctx.state, ask, _BECOMES[receipt.verdict, _held(ask)]), *learned]
 
     try:
         await ctx.publisher.publish_made(settled)
     finally:
         _tell(ctx, ask_id, learned)
+    if late:
+        raise AskIsSettled(late[0])
     return found[0]
+
+
+def _is_over(ask: Ask, now: int) -> bool:
+    return ask.expires_at is not None and now >= ask.expires_at
+
+
+def _held(ask: Ask) -> bool:
+    return ask.result_digest is not None
+
+
+def _receipt(
+    ask: Ask,
+    verdict: Verdict,
+    principal: Principal,
+    now: int,
+    scope: Scope = "once",
+    note: str = "",
+    key: str | None = None,
+) -> Receipt:
+    return Receipt(
+        ask_id=ask.ask_id,
+        origin_session_id=ask.origin_session_id,
+        tool_call_id=ask.tool_call_id,
+        review_id=ask.review_id,
+        verdict=verdict,
+        scope=scope,
+        decided_by=principal,
+        decided_at=now,
+        arguments_digest=ask.arguments_digest,
+        result_digest=ask.result_digest,
+        note=note,
+        idempotency_key=key,
+    )
 
 
 def _tell(ctx: Context, ask_id: AskID, learned: list[GrantChanged]) -> None:

@@ -9,10 +9,11 @@ import traceback
 
 import msgspec
 
-from counterfoil.engine import asks, hooking
+from counterfoil.engine import asks, hooking, reviewing
 from counterfoil.engine.context import Context
+from counterfoil.engine.need import Need
 from counterfoil.errors import CounterfoilError, ToolFailure
-from counterfoil.events import CallFinished, CallStatus, Executed, Part, TextPart
+from counterfoil.events import CallFinished, CallStatus, Executed, HookRecord, Part, Receipt, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.policy.arguments import problems
 from counterfoil.policy.bash import shell_paths
@@ -37,8 +38,8 @@ async def gate(ctx: Context, call: OpenCall) -> CallFinished | None:
 
 
 async def _judge(ctx: Context, call: OpenCall) -> CallFinished | None:
-    """Permission on the arguments as they came, hooks, permission again on what hooks made of them, the person."""
-    facts, decision = await _decision(ctx, call)
+    """Permission on the arguments as they came, hooks, permission again, reviews, the person."""
+    facts, decision = await decision_on(ctx, call)
     if decision.verdict == "deny":
         return await _denied(ctx, call, decision.reason)
     if _to_be_hooked(ctx, call):
@@ -46,14 +47,16 @@ async def _judge(ctx: Context, call: OpenCall) -> CallFinished | None:
         if merged.verdict != "block" and call.original is not None:
             if refusal := _unrunnable(ctx, call):
                 return refusal
-            facts, decision = await _decision(ctx, call)
+            facts, decision = await decision_on(ctx, call)
         if merged.verdict == "defer" and decision.verdict != "deny":
             await asks.defer(ctx, call, merged.reason)
     if call.hook_blocked is not None:
         return not_run(call, "blocked", f"Blocked by a hook: {call.hook_blocked}")
     if decision.verdict == "deny":
         return await _denied(ctx, call, decision.reason)
-    return await _question(ctx, call, facts, decision)
+    need = await reviewing.permission(ctx, call, facts, _need(call, decision))
+    need = await reviewing.action(ctx, call, facts, need)
+    return await _settled(ctx, call, facts, need)
 
 
 def _to_be_hooked(ctx: Context, call: OpenCall) -> bool:
@@ -61,18 +64,27 @@ def _to_be_hooked(ctx: Context, call: OpenCall) -> bool:
     return ctx.hooks.wants("PreToolUse") and not call.hooked and call.ask_id is None
 
 
-async def _question(ctx: Context, call: OpenCall, facts: CallFacts, decision: Decision) -> CallFinished | None:
-    """Whether the call goes on without a person, or is put to one."""
-    answered_by_hook = call.hook_allows and call.hook_asks is None and not decision.firm
-    if decision.verdict == "allow" or answered_by_hook:
-        if call.hook_asks is None:
-            return None
-        if ctx.state.meta.mode == "dont_ask":
-            return await _denied(ctx, call, f"{call.hook_asks}; mode dont_ask denies what would be asked")
-    return await _approval(ctx, call, facts, call.hook_asks or decision.reason)
+def _need(call: OpenCall, decision: Decision) -> Need:
+    """What rules, mode and hooks leave to be decided."""
+    if call.hook_asks is not None:
+        return Need(verdict="ask", reason=call.hook_asks)
+    if decision.verdict == "allow" or (call.hook_allows and not decision.firm):
+        return Need(verdict="go")
+    return Need(verdict="ask", reason=decision.reason, substitution=decision.only_substitution)
 
 
-async def _decision(ctx: Context, call: OpenCall) -> tuple[CallFacts, Decision]:
+async def _settled(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) -> CallFinished | None:
+    """What comes of what the call needs."""
+    if need.verdict == "go":
+        return None
+    if need.verdict == "block":
+        return not_run(call, "blocked", f"Blocked: {need.reason}.")
+    if ctx.state.meta.mode == "dont_ask":
+        return await _denied(ctx, call, f"{need.reason}; mode dont_ask denies what would be asked")
+    return await _approval(ctx, call, facts, need)
+
+
+async def decision_on(ctx: Context, call: OpenCall) -> tuple[CallFacts, Decision]:
     """The rules' and the mode's answer. A call whose targets can't be determined is denied."""
     tool = ctx.toolset.get(call.tool)
     assert tool is not None
@@ -121,18 +133,18 @@ def _over_limit(ctx: Context, call: OpenCall) -> bool:
     return run.tool_calls - len(turn.calls) + call.position + 1 > limit
 
 
-async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, reason: str) -> CallFinished | None:
+async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) -> CallFinished | None:
     """Ask, unless this very call with these very arguments has its answer already (from before a restart)."""
-    if call.receipt is None and call.ask_id is None and ctx.hooks.wants("PermissionRequest"):
-        merged = await hooking.permission_request(ctx, call, facts.targets, None)
+    rule = None if need.review is not None else narrowest_rule(facts, rules=ctx.settings.rules, place=ctx.place)
+    receipt = _usable(call, need)
+    if receipt is None and call.ask_id not in ctx.state.asks and ctx.hooks.wants("PermissionRequest"):
+        merged = await hooking.permission_request(ctx, call, facts.targets, rule)
         if merged.request == "deny" or merged.verdict == "block":
             return await _denied(ctx, call, merged.request_reason or merged.reason)
-        if merged.request == "allow":
+        if merged.request == "allow" and need.review is None:
             return await _allowed_by_hook(ctx, call)
-    receipt = call.receipt
     if receipt is None:
-        rule = narrowest_rule(facts, rules=ctx.settings.rules, place=ctx.place)
-        receipt = await asks.put(ctx, call, reason, rule)
+        receipt = await asks.put(ctx, call, asks.Question(reason=need.reason, rule=rule, review=need.review))
     if receipt.verdict != "allow":
         note = f" {receipt.note}" if receipt.note else ""
         return not_run(call, "denied", f"Denied by {receipt.decided_by.name}.{note}")
@@ -141,11 +153,23 @@ async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, reason: str)
     return None
 
 
+def _usable(call: OpenCall, need: Need) -> Receipt | None:
+    """The answer that the call has, where it answers this: one that was given before a review objected doesn't."""
+    receipt = call.receipt
+    if receipt is None or receipt.verdict == "deny" or need.review is None:
+        return receipt
+    return receipt if receipt.review_id == need.review.hook_id and _is_settled(need.review) else None
+
+
+def _is_settled(record: HookRecord) -> bool:
+    return record.review is not None and record.review.state in ("released", "denied")
+
+
 async def _allowed_by_hook(ctx: Context, call: OpenCall) -> CallFinished | None:
     """A PermissionRequest hook said yes, perhaps with other arguments: those are checked like any; deny stays deny."""
     if refusal := _unrunnable(ctx, call):
         return refusal
-    _, decision = await _decision(ctx, call)
+    _, decision = await decision_on(ctx, call)
     return await _denied(ctx, call, decision.reason) if decision.verdict == "deny" else None
 
 

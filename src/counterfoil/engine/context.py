@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgspec
 
+from counterfoil.engine.details import Details
 from counterfoil.engine.publish import Publisher
 from counterfoil.engine.settings import EngineSettings, Parts
 from counterfoil.events import CallProgress, ErrorInfo, Event, Receipt, StopReason, Usage
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import AskID, RunID, ToolCallID
 from counterfoil.policy.paths import Place
-from counterfoil.ports import HookAnswer, HookCall, HookPhase, HookRunner, Provider, ToolContext, Toolset
+from counterfoil.ports import HookAnswer, HookCall, HookPhase, HookRunner, Provider, Reviewer, ToolContext, Toolset
 from counterfoil.state import EncodedHistory, OpenCall, SessionState
 
 
@@ -65,8 +66,17 @@ NO_HOOKS = NoHooks()
 class Context:
     """One driven session. `state` is folded from what was published, and changes with each publication."""
 
-    def __init__(self, parts: Parts, publisher: Publisher, toolset: Toolset, hooks: HookRunner | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        publisher: Publisher,
+        toolset: Toolset,
+        hooks: HookRunner | None = None,
+        reviewer: Reviewer | None = None,
+    ) -> None:
         self.hooks: HookRunner = NO_HOOKS if hooks is None else hooks
+        self.reviewer = reviewer
+        self.details = Details()
         self.parts = parts
         self.publisher = publisher
         self.toolset = toolset

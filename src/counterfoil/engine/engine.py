@@ -19,7 +19,7 @@ from counterfoil.engine.watch import Hub
 from counterfoil.errors import CodecError, FoldError, NotResumable, SessionNotFound, UsageError
 from counterfoil.events import SessionCreated, SessionKind
 from counterfoil.identity import START, IdSource, Offset, RandomIds, SessionID
-from counterfoil.ports import Clock, EventStore, Holder, HookPhase, HookRunner, Lease, Provider, Toolset
+from counterfoil.ports import Clock, EventStore, Holder, HookPhase, HookRunner, Lease, Provider, Reviewer, Toolset
 from counterfoil.state import Meta, Row, SessionState, apply, decode_snapshot
 
 PAGE = 2_000
@@ -30,6 +30,7 @@ class Engine:
 
     `provider_for(meta)` makes the provider that a session's metadata names, `toolset_for(meta)` its tools.
     `hooks_for(meta)` makes the hooks of a session; while there are any, `transcript_dir` gets its transcript file.
+    `reviewer_for(meta)` makes what reviews its calls, or None.
     `output_dir` takes outputs that are too long to record. `environment` is what tools start from.
     """
 
@@ -43,6 +44,7 @@ class Engine:
         clock: Clock | None = None,
         ids: IdSource | None = None,
         hooks_for: Callable[[Meta], HookRunner] | None = None,
+        reviewer_for: Callable[[Meta], Reviewer | None] | None = None,
         transcript_dir: str | Path | None = None,
         output_dir: str | Path = ".",
         environment: dict[str, str] | None = None,
@@ -56,6 +58,7 @@ class Engine:
             holder=Holder(pid=os.getpid(), host=platform.node()),
             settings=settings or EngineSettings(),
             hooks_for=hooks_for or (lambda meta: NO_HOOKS),
+            reviewer_for=reviewer_for or (lambda meta: None),
             transcript_dir=None if transcript_dir is None else str(transcript_dir),
             output_dir=str(output_dir),
             environment=dict(os.environ) if environment is None else environment,
@@ -108,7 +111,8 @@ class Engine:
         if folder is not None and any(hooks.wants(phase) for phase in get_args(HookPhase)):
             transcript = await Transcript.open(Path(folder), self.parts.store, state.meta.session_id)
         publisher = Publisher(self.parts.store, lease, state, self.parts.clock, hub, transcript, snapshot)
-        ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta), hooks)
+        reviewer = self.parts.reviewer_for(state.meta)
+        ctx = Context(self.parts, publisher, self.parts.toolset_for(state.meta), hooks, reviewer)
         return Session(ctx, lease, hub)
 
     async def load(self, session_id: SessionID) -> SessionState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from counterfoil.engine.publish import numbered
 from counterfoil.engine.recover import closing_run
 from counterfoil.engine.settings import Parts
 from counterfoil.engine.summary import after
@@ -11,6 +12,7 @@ from counterfoil.errors import CodecError, FoldError, NotResumable
 from counterfoil.events import (
     Entry,
     GrantChanged,
+    HookRecorded,
     Principal,
     Relationship,
     SessionCreated,
@@ -113,8 +115,11 @@ async def _close(parts: Parts, lease: Lease, state: SessionState) -> None:
     seq = state.run.last_seq if state.run is not None else 0
     now = parts.clock.now()
     entries = entries or [Entry(SessionUpdated(title=state.meta.title))]
-    batch = [
-        Stamped(entry=entry, run_id=run_id, seq=seq + i if run_id else None, recorded_at=now)
-        for i, entry in enumerate(entries, 1)
-    ]
+    batch: list[Stamped] = []
+    revision = state.revision
+    for i, entry in enumerate(entries, 1):
+        if isinstance(entry.event, HookRecorded):
+            revision += 1
+            entry = numbered(entry.event, entry, revision)
+        batch.append(Stamped(entry=entry, run_id=run_id, seq=seq + i if run_id else None, recorded_at=now))
     await parts.store.append(lease, state.offset, batch, after(state, entries))

@@ -39,6 +39,12 @@ SNAPSHOT_MIN = 400
 SNAPSHOT_SHARE = 4
 
 
+def numbered(event: HookRecorded, entry: Entry, revision: int) -> Entry:
+    """The entry of a hook record with its revision."""
+    record = msgspec.structs.replace(event.record, revision=Revision(revision))
+    return Entry(HookRecorded(record=record), entry.private)
+
+
 class Publisher:
     """Publishes for one session under its lease. Single writer: appends are taken one after the other.
 
@@ -171,8 +177,7 @@ class Publisher:
                 run_id, self._seq = event.run_id, 0
             elif isinstance(event, HookRecorded):
                 revision += 1
-                record = msgspec.structs.replace(event.record, revision=Revision(revision))
-                entry = Entry(HookRecorded(record=record), entry.private)
+                entry = numbered(event, entry, revision)
             seq = self._next_seq() if run_id is not None else None
             batch.append(Stamped(entry=entry, run_id=run_id, seq=seq, recorded_at=now))
             if isinstance(event, RunFinished):

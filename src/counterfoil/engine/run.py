@@ -116,6 +116,7 @@ def _end(state: SessionState, stop: Stop) -> list[Event]:
         run_id=run.run_id,
         stop_reason=stop.reason,
         usage=run.usage,
+        review_usage=run.review_usage,
         turns=run.turn,
         text=run.last_text,
         error=stop.error,

@@ -12,7 +12,7 @@ from counterfoil.engine.context import Context, Parked, RunOutcome, Stop
 from counterfoil.engine.recover import closing_run
 from counterfoil.engine.run import drive, finish, store_stop
 from counterfoil.engine.watch import Hub, Watch
-from counterfoil.errors import NotResumable, SessionBusy, StoreError, UsageError
+from counterfoil.errors import NotResumable, ReviewNotFound, SessionBusy, StaleReview, StoreError, UsageError
 from counterfoil.events import (
     ErrorInfo,
     Event,
@@ -22,6 +22,8 @@ from counterfoil.events import (
     Part,
     Principal,
     Receipt,
+    ReviewAcknowledged,
+    ReviewDetail,
     RunStarted,
     Scope,
     SessionUpdated,
@@ -32,7 +34,7 @@ from counterfoil.events import (
     text_of,
     text_parts,
 )
-from counterfoil.identity import AskID, SessionID
+from counterfoil.identity import AskID, ReviewID, Revision, SessionID
 from counterfoil.ports import Lease
 from counterfoil.state import SessionState
 
@@ -247,6 +249,43 @@ class Session:
                 idempotency_key=idempotency_key,
             )
 
+    async def acknowledge(self, review: ReviewID, revision: int, *, principal: Principal) -> None:
+        """Record that a person saw this revision of a review. Decides nothing; repeating it changes nothing.
+
+        Raises `ReviewNotFound`; `StaleReview` where a newer revision stands.
+        """
+
+        def acknowledged() -> list[Event]:
+            mark = self.state.reviews.get(review)
+            if mark is None or not 0 < revision <= mark.revision:
+                raise ReviewNotFound(f"no review {review} with revision {revision} in this session")
+            if revision < mark.revision:
+                raise StaleReview(
+                    f"review {review} stands at revision {mark.revision} by now",
+                    hint="look at it again; nothing changed",
+                )
+            if mark.acknowledged >= revision:
+                return []
+            return [
+                ReviewAcknowledged(
+                    review_id=review,
+                    revision=Revision(revision),
+                    origin_session_id=self.id,
+                    tool_call_id=mark.tool_call_id,
+                    decided_by=principal,
+                    decided_at=self._ctx.parts.clock.now(),
+                )
+            ]
+
+        await self._ctx.publisher.publish_made(acknowledged)
+
+    def review_detail(self, review: ReviewID, revision: int) -> ReviewDetail:
+        """What the checker wrote: untrusted prose, for the session's owner alone, while it is fresh.
+
+        Raises `ReviewNotFound` where nothing is kept, `StaleReview` where the review was done again after `revision`.
+        """
+        return self._ctx.details.get(review, revision)
+
     async def compact(self) -> bool:
         """Compact now, or at the next turn boundary of a run in hand. False where there is nothing to replace.
 
@@ -288,6 +327,8 @@ class Session:
             if self._ran and self._ctx.hooks.wants("SessionEnd"):
                 await hooking.session_end(self._ctx, "other")
             await self._ctx.hooks.close()
+            if self._ctx.reviewer is not None:
+                await self._ctx.reviewer.close()
             await self._ctx.toolset.close()
             await self._ctx.forget_provider()
         finally:

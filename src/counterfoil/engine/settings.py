@@ -9,7 +9,7 @@ import msgspec
 from counterfoil.events import GrantChanged, Limits, Mode, Principal, Relationship, SessionKind
 from counterfoil.identity import IdSource
 from counterfoil.policy.permissions import Rules
-from counterfoil.ports import Clock, EventStore, Holder, HookRunner, Provider, Toolset
+from counterfoil.ports import Clock, EventStore, Holder, HookRunner, Provider, Reviewer, Toolset
 from counterfoil.state import Meta
 
 
@@ -20,6 +20,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     of the session's own log hold, and with it a rule that was revoked there holds nowhere. `on_grant` is
     told when one is learned with scope `always`, after it is durable in the session's log.
     `compaction_ratio`: share of `context_window(model)` tokens at which history is compacted, 0 for never.
+    `ask_timeout`: seconds after which an ask that nobody answered is denied (a held result withheld), 0 for never.
+    `keep_review_detail`: the checker's prose is kept in the private half of the log.
     `provider_retries`: how often a turn is asked again after an error that may pass.
     """
 
@@ -38,6 +40,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     effort: str | None = None
     context_window: Callable[[str], int] = lambda model: 200_000
     system_prompt: Callable[[Meta], str] = lambda meta: ""
+    ask_timeout: float = 0.0
+    keep_review_detail: bool = False
     standing_grants: Callable[[Meta], tuple[str, ...]] | None = None
     on_grant: Callable[[Meta, GrantChanged], None] = lambda meta, change: None
 
@@ -68,6 +72,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     holder: Holder
     settings: EngineSettings
     hooks_for: Callable[[Meta], HookRunner]
+    reviewer_for: Callable[[Meta], Reviewer | None]
     transcript_dir: str | None
     output_dir: str
     environment: dict[str, str]
