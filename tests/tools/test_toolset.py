@@ -44,6 +44,7 @@ def test_the_tools_have_the_names_and_arguments_of_the_ecosystem(bench: Bench) -
         "KillShell": ["shell_id"],
         "WebFetch": ["url", "prompt"],
         "TodoWrite": ["todos"],
+        "PresentPlan": ["plan"],
     }
     assert all(toolset.get(name) is not None for name in names)
     assert toolset.get("Nope") is None

@@ -120,6 +120,8 @@ def _unrunnable(ctx: Context, call: OpenCall) -> CallFinished | None:
     if tool is None:
         names = ", ".join(spec.name for spec in ctx.toolset.specs)
         return not_run(call, "error", f"There is no tool named {call.tool!r}. The tools are: {names}")
+    if tool.spec.leaves_plan and ctx.state.meta.mode != "plan":
+        return not_run(call, "error", f"{call.tool} is for plan mode; the mode is {ctx.state.meta.mode}.")
     wrong = problems(tool.spec, call.arguments)
     if wrong:
         return not_run(call, "error", f"The arguments of {call.tool} are not valid:\n" + "\n".join(wrong))

@@ -11,7 +11,7 @@ import msgspec
 from counterfoil.engine.details import Details
 from counterfoil.engine.publish import Publisher
 from counterfoil.engine.settings import EngineSettings, Parts
-from counterfoil.events import CallProgress, ErrorInfo, Event, Receipt, StopReason, Usage
+from counterfoil.events import CallProgress, ErrorInfo, Event, Mode, Receipt, StopReason, Usage
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import AskID, RunID, ToolCallID
 from counterfoil.policy.paths import Place
@@ -84,7 +84,7 @@ class Context:
         self.compact_wanted = False
         self._provider: Provider | None = None
         self._memos: dict[str, EncodedHistory] = {}
-        self._system: str | None = None
+        self._system: tuple[Mode, str] | None = None
         self._place: Place | None = None
 
     @property
@@ -131,10 +131,11 @@ class Context:
         return self._memos.setdefault(self.provider.origin, EncodedHistory())
 
     def system_prompt(self) -> str:
-        """The system prompt: assembled once, so that it is the same for each turn and caches hit."""
-        if self._system is None:
-            self._system = self.settings.system_prompt(self.state.meta)
-        return self._system
+        """The system prompt: assembled once for each mode, so that it is the same for each turn and caches hit."""
+        mode = self.state.meta.mode
+        if self._system is None or self._system[0] != mode:
+            self._system = (mode, self.settings.system_prompt(self.state.meta))
+        return self._system[1]
 
     async def forget_provider(self) -> None:
         """After a change of model or mode: the next turn asks the new one."""

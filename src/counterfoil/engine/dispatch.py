@@ -9,7 +9,7 @@ from counterfoil.engine.admission import admit
 from counterfoil.engine.call import decision_on, execute
 from counterfoil.engine.context import Context
 from counterfoil.engine.hooking import after_batch, after_call
-from counterfoil.events import CallFinished
+from counterfoil.events import CallFinished, Event, SessionUpdated
 from counterfoil.state import OpenCall
 
 
@@ -47,7 +47,17 @@ async def _executed(ctx: Context, call: OpenCall) -> CallFinished | None:
 
 
 async def _finish(ctx: Context, call: OpenCall, result: CallFinished | None) -> None:
-    await ctx.publish(await holding.release(ctx, call) if result is None else result)
+    final = await holding.release(ctx, call) if result is None else result
+    await ctx.publish(final, *_left_plan(ctx, call, final))
+
+
+def _left_plan(ctx: Context, call: OpenCall, final: CallFinished) -> list[Event]:
+    """The mode that an approved plan leads back to, with its result, at once."""
+    tool = ctx.toolset.get(call.tool)
+    meta = ctx.state.meta
+    if tool is None or not tool.spec.leaves_plan or final.status != "ok" or meta.mode != "plan":
+        return []
+    return [SessionUpdated(mode=meta.mode_before_plan)]
 
 
 async def _run_batch(ctx: Context, batch: list[OpenCall], refused: dict[str, CallFinished]) -> None:

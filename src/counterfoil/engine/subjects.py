@@ -8,7 +8,7 @@ import msgspec
 
 from counterfoil.events import FilePart, Part, text_of
 from counterfoil.identity import Digest, ReviewJob, bytes_digest, result_digest, review_id, reviewed_digest
-from counterfoil.policy.permissions import CallFacts
+from counterfoil.policy.permissions import PRESENT_PLAN, CallFacts
 from counterfoil.ports import Evidence, ReviewSubject
 from counterfoil.state import OpenCall, SessionState, TurnItem
 from counterfoil.state.history import HistoryCall, HistoryResult
@@ -16,6 +16,7 @@ from counterfoil.state.history import HistoryCall, HistoryResult
 MAX_FACTS = 256
 MAX_FACTS_SIZE = 128_000
 MAX_FACT = 400
+MAX_PLAN = 8_000
 
 
 def subject_of(
@@ -84,8 +85,9 @@ def _latest_first(state: SessionState) -> Iterator[tuple[HistoryCall, HistoryRes
 
 def _fact(state: SessionState, call: HistoryCall, result: HistoryResult) -> str:
     arguments = msgspec.json.encode(call.arguments).decode()
-    if len(arguments) > MAX_FACT:
-        arguments = f"{arguments[:MAX_FACT]}… ({len(arguments)} characters)"
+    limit = MAX_PLAN if call.tool == PRESENT_PLAN else MAX_FACT
+    if len(arguments) > limit:
+        arguments = f"{arguments[:limit]}… ({len(arguments)} characters)"
     verdicts = [r.verdict for r in state.receipts.values() if r.tool_call_id == call.tool_call_id]
     answered = f", answered by a person: {', '.join(verdicts)}" if verdicts else ""
     files = sum(isinstance(part, FilePart) for part in result.parts)

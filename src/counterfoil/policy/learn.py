@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from counterfoil.policy.paths import Place, inside, is_protected
-from counterfoil.policy.permissions import CallFacts, Rules, decide
+from counterfoil.policy.permissions import PRESENT_PLAN, CallFacts, Rules, decide
 from counterfoil.policy.rules import RuleError, parse_rule
 from counterfoil.policy.shell import analyse, surely_read_only
 from counterfoil.policy.shell_danger import danger
@@ -42,7 +42,7 @@ def _candidates(call: CallFacts, place: Place) -> list[str | None]:
         return [f"{call.tool}(domain:{targets.domain})"] if call.tool == "WebFetch" else []
     if call.tool in ("Write", "Edit") and len(targets.paths) == 1:
         return _edits(call, place)
-    if targets.paths or "(" in call.tool or "*" in call.tool:
+    if call.tool == PRESENT_PLAN or targets.paths or "(" in call.tool or "*" in call.tool:
         return []
     return [call.tool]
 

@@ -16,6 +16,8 @@ from counterfoil.ports import Targets
 EDIT_TOOLS = frozenset({"Write", "Edit"})
 HARMLESS = frozenset({"TodoWrite", "BashOutput", "KillShell"})
 """Tools whose only effect is on the session itself."""
+PRESENT_PLAN = "PresentPlan"
+"""Asks to leave plan mode: no rule, grant or hook answers that, only a person."""
 
 
 class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +41,7 @@ class Decision(Value, frozen=True, kw_only=True):
     def firm(self) -> bool:
         """Is it asked by a rule, or over a path that is always asked about? Then a hook can't answer it."""
         asked = [p for p in self.parts if p.verdict == "ask"]
-        return self.rule is not None or any(p.rule is not None or p.kind == "path" for p in asked)
+        return self.rule is not None or any(p.rule is not None or p.kind in ("path", "plan") for p in asked)
 
     @property
     def only_substitution(self) -> bool:
@@ -73,6 +75,8 @@ def _decide(call: CallFacts, on: Bench) -> Decision:
     parts = _parts(call, on)
     if denied := heaviest(parts, "deny"):
         return _of(denied, parts)
+    if on.mode == "plan" and call.tool == PRESENT_PLAN:
+        return _of(part("plan", "ask", "leave plan mode and carry out this plan", ""))
     if on.mode == "plan" and not call.read_only and call.tool not in HARMLESS:
         return _of(part("tool", "deny", "mode plan allows read-only tools alone", ""), parts)
     if rule := rule_named(call.tool, on.ask):
@@ -131,7 +135,7 @@ def _covers(pattern: str, host: str) -> bool:
 
 
 def _by_mode(call: CallFacts, mode: Mode) -> Decision:
-    if call.tool in HARMLESS:
+    if call.tool in HARMLESS or call.tool == PRESENT_PLAN:
         return Decision(verdict="allow", reason="changes nothing outside the session")
     if call.read_only:
         return Decision(verdict="allow", reason="read-only")
@@ -147,6 +151,7 @@ def read_denied(rules: Rules, place: Place) -> Callable[[str], bool]:
 
 
 __all__ = [
+    "PRESENT_PLAN",
     "CallFacts",
     "Decision",
     "Part",

@@ -85,7 +85,7 @@ def wants_permission(rule: ReviewRule | None, *, asked: bool, substitution: bool
 def default_rules(checker: str, enforcement: Enforcement) -> tuple[ReviewRule, ...]:
     """What is reviewed once a checker is configured and nothing else is said."""
     lists: Sequence[tuple[str, tuple[ReviewJob, ...], tuple[str, ...]]] = (
-        ("default: commands", ("action", "inbound"), ("Bash",)),
+        ("default: commands", ("action", "inbound"), ("Bash", "BashOutput")),
         ("default: edits", ("action",), ("Write", "Edit")),
         ("default: reads", ("inbound",), ("Read", "Grep", "Glob")),
         ("default: network", ("action", "inbound"), ("WebFetch", "mcp__*")),

@@ -13,7 +13,9 @@ from counterfoil.policy.rules import Rule, Rules, as_rules
 from counterfoil.ports import PathUse
 
 Verdict = Literal["allow", "ask", "deny"]
-PartKind = Literal["tool", "command", "path", "variable", "domain", "substitution", "wrapper", "opaque", "unruled"]
+PartKind = Literal[
+    "tool", "command", "path", "variable", "domain", "substitution", "wrapper", "opaque", "unruled", "plan"
+]
 _WEIGHT: dict[str, int] = {"opaque": 1, "wrapper": 2, "unruled": 3, "substitution": 4}
 """Which of several parts that are asked gives the reason: the first of these, after rules, paths and variables."""
 MAX_SHOWN = 200

@@ -17,6 +17,7 @@ class ToolSpec(Value, frozen=True, kw_only=True):
     """What a tool is: `parameters` is a JSON Schema of type object; `timeout` is in seconds, 0 for none.
 
     `read_only`: changes nothing, may run beside others. `idempotent`: running it again is harmless.
+    `leaves_plan`: runs in plan mode alone, once a person said yes, and ends that mode.
     """
 
     name: str
@@ -24,6 +25,7 @@ class ToolSpec(Value, frozen=True, kw_only=True):
     parameters: dict[str, Any]
     read_only: bool = False
     idempotent: bool = False
+    leaves_plan: bool = False
     timeout: float = 120.0
 
 

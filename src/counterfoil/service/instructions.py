@@ -29,7 +29,8 @@ instructions. When the task is done, say briefly what was done and what was not.
 _MODES: dict[Mode, str] = {
     "default": "Reads are allowed; other calls may be put to the person for approval.",
     "accept_edits": "Reads and edits inside the workspace are allowed; other calls may be put to the person.",
-    "plan": "Plan only: read-only tools are allowed, everything else is denied. End with a plan.",
+    "plan": "Plan only: read-only tools are allowed, everything else is denied. "
+    "When the plan is ready, call PresentPlan with it: the person decides whether it is carried out.",
     "dont_ask": "Nobody can be asked: whatever would need approval is denied.",
     "bypass": "Calls run without approval, except on protected files.",
 }

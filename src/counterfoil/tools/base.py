@@ -69,6 +69,7 @@ class BuiltinTool(Generic[A]):
     arguments: type[A]
     read_only: bool = False
     idempotent: bool = False
+    leaves_plan: bool = False
     timeout: float = 120.0
 
     def __init__(self, session: SessionState) -> None:
@@ -78,6 +79,7 @@ class BuiltinTool(Generic[A]):
             description=(self.__doc__ or "").strip(),
             parameters=parameters_of(self.arguments),
             read_only=self.read_only,
+            leaves_plan=self.leaves_plan,
             idempotent=self.idempotent,
             timeout=self.timeout,
         )

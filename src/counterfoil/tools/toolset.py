@@ -15,6 +15,7 @@ from counterfoil.tools.edit import Edit
 from counterfoil.tools.glob import Glob
 from counterfoil.tools.grep import Grep
 from counterfoil.tools.kill_shell import KillShell
+from counterfoil.tools.present_plan import PresentPlan
 from counterfoil.tools.read import Read
 from counterfoil.tools.todo_write import TodoWrite
 from counterfoil.tools.web_fetch import WebFetch
@@ -32,6 +33,7 @@ BUILTIN: tuple[type[BuiltinTool[Any]], ...] = (
     KillShell,
     WebFetch,
     TodoWrite,
+    PresentPlan,
 )
 
 
