@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from counterfoil.errors import StoreError
 from counterfoil.identity import Offset, RunID, SessionID
 from counterfoil.ports import EventStore, Lease, Stamped
+from counterfoil.ports.store import LetterNo
 from counterfoil.stores.memory import MemoryStore
 from counterfoil.stores.rows import verify
 from counterfoil.stores.sqlite import SqliteStore
@@ -43,6 +44,7 @@ class Stores(RuleBasedStateMachine):
         self.sqlite = SqliteStore(self.folder)
         self.memory = MemoryStore()
         self.leases: list[Lease] = []
+        self.posted: list[LetterNo] = []
         self.clock = 0
 
     def teardown(self) -> None:
@@ -98,6 +100,18 @@ class Stores(RuleBasedStateMachine):
         lease = self.lease(which)
         self.both(lambda store: store.delete(lease))
 
+    @rule(session=st.sampled_from(SESSIONS), body=st.binary(max_size=5))
+    def post(self, session: SessionID, body: bytes) -> None:
+        got = self.both(lambda store: store.post(session, body))
+        if isinstance(got, int):
+            self.posted.append(LetterNo(got))
+
+    @rule(which=st.integers(0, 20), letter=st.integers(0, 10), body=st.binary(max_size=5))
+    def reply(self, which: int, letter: int, body: bytes) -> None:
+        lease, number = self.lease(which), (self.posted or [LetterNo(1)])[-1 - letter % max(1, len(self.posted))]
+        self.both(lambda store: store.reply(lease, number, body))
+        self.both(lambda store: store.replied(lease.session_id, number))
+
     @rule()
     def reopen(self) -> None:
         """Every lease ends; the fences go on."""
@@ -121,6 +135,7 @@ class Stores(RuleBasedStateMachine):
             self.both(lambda store, s=session: store.head(s))  # type: ignore[misc]
             self.both(lambda store, s=session: store.summary(s))  # type: ignore[misc]
             self.both(lambda store, s=session: store.load_snapshot(s))  # type: ignore[misc]
+            self.both(lambda store, s=session: store.letters(s))  # type: ignore[misc]
 
     def lease(self, which: int) -> Lease:
         """One of the leases that were ever given, the latest ones most often."""

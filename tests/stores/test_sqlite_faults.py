@@ -271,6 +271,20 @@ def test_an_older_database_is_brought_up_step_by_step_and_keeps_its_rows() -> No
     db.close()
 
 
+async def test_a_database_from_before_letters_gets_them_and_keeps_its_sessions(tmp_path: Path) -> None:
+    session = await one_session(tmp_path, "a", "b")
+    with contextlib.closing(sqlite3.connect(tmp_path / "counterfoil.db")) as db:
+        db.executescript("drop table letters; drop table mail; pragma user_version=1")
+    store = open_store(tmp_path)
+    rows = await store.read(session)
+    assert len(rows) == 2 and verify(rows) is None
+    number = await store.post(session, b"x")
+    lease = await store.acquire(session, ME)
+    await store.reply(lease, number, b"y")
+    assert await store.replied(session, number) == b"y"
+    await store.close()
+
+
 def test_a_migration_that_fails_leaves_the_database_as_it_was() -> None:
     def broken(db: sqlite3.Connection) -> None:
         db.execute("create table half(x)")

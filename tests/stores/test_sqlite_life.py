@@ -91,7 +91,7 @@ async def test_bytes_on_disk_are_at_most_twice_those_of_the_events(tmp_path: Pat
     store, session = open_store(tmp_path), new_id()
     lease = await store.acquire(session, ME)
     rows = []
-    for n in range(60):
+    for n in range(90):
         rows += await store.append(lease, Offset(4 * n), [note("x" * 50 * (m + 1), pairing="p") for m in range(4)])
     await store.save_snapshot(lease, rows[-1].offset, os.urandom(5000))
     await store.close()
@@ -318,4 +318,32 @@ async def test_a_holder_who_never_says_its_name_is_still_a_holder(tmp_path: Path
         with pytest.raises(SessionHeld, match="process 7 on attic"):
             await store.acquire(session, ME)
     assert (await store.acquire(session, ME)).session_id == session  # the file of one who died
+    await store.close()
+
+
+async def test_letters_between_two_stores_on_one_directory_are_found_by_looking(tmp_path: Path) -> None:
+    ours, theirs = open_store(tmp_path), open_store(tmp_path)
+    lease = await ours.acquire(new_id(), ME)
+    await ours.append(lease, START, [note("a")], summary_of(lease.session_id))
+    waiting = asyncio.ensure_future(ours.wait_letters(lease.session_id))
+    number = await theirs.post(lease.session_id, b"x")
+    assert [one.number for one in await waiting] == [number]
+    replied = asyncio.ensure_future(theirs.wait_reply(lease.session_id, number))
+    await ours.reply(lease, number, b"y")
+    assert await replied == b"y"
+    await asyncio.gather(ours.close(), theirs.close())
+
+
+async def test_however_many_wait_one_looks_and_nobody_when_nobody_waits(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    lease = await store.acquire(new_id(), ME)
+    await store.append(lease, START, [note("a")])
+    before = asyncio.all_tasks()
+    waiting = [asyncio.ensure_future(store.wait_letters(lease.session_id)) for _ in range(20)]
+    await store.letters(lease.session_id)
+    assert len(asyncio.all_tasks() - before) == 20 + 1
+    for one in waiting:
+        one.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert asyncio.all_tasks() == before
     await store.close()

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NewType, Protocol
 
 import msgspec
 
 from counterfoil.events import Entry, SessionKind, SessionStatus, StoredEvent
 from counterfoil.events.base import Value
 from counterfoil.identity import START, Fence, Offset, RunID, SessionID
+
+LetterNo = NewType("LetterNo", int)
+"""Number of a letter: higher for each one that is posted in this store, and never used again."""
+LETTER_BYTES = 64 << 10
+"""The longest letter, and the longest reply."""
+UNREAD_LETTERS = 100
+"""So many letters of one session wait for their reply at most."""
+KEPT_REPLIES = 100
+"""So many replies of one session are kept for those who wait for them; older ones are removed with their letters."""
+
+
+class Letter(Value, frozen=True, kw_only=True):
+    """What somebody without the lease wants of whoever drives a session. The store doesn't look into it."""
+
+    number: LetterNo
+    body: bytes
 
 
 class Holder(Value, frozen=True, kw_only=True):
@@ -113,6 +129,42 @@ class EventStore(Protocol):
 
     async def delete(self, lease: Lease) -> None:
         """Remove the session for good: log, snapshot, list entry. Gives the lease back."""
+        ...
+
+    async def post(self, session: SessionID, body: bytes) -> LetterNo:
+        """Leave a letter for whoever drives the session, now or later; durably, and without a lease.
+
+        Letters and replies are no part of the log or its digests. Raises `SessionNotFound`, and `StoreError` where
+        the letter is too long or too many wait already; then nothing was left.
+        """
+        ...
+
+    async def letters(self, session: SessionID) -> list[Letter]:
+        """The letters that have no reply yet, in the order in which they were posted. Raises `SessionNotFound`."""
+        ...
+
+    async def wait_letters(self, session: SessionID) -> list[Letter]:
+        """The same once there is one: at once, or as soon as this store's way of looking finds it.
+
+        Raises `SessionNotFound`, also where the session is deleted meanwhile; `StoreError` when the store is closed.
+        """
+        ...
+
+    async def reply(self, lease: Lease, number: LetterNo, body: bytes) -> None:
+        """Reply to a letter of the lease's session. The first reply stays; to no such letter, nothing happens.
+
+        Raises `StaleFence`, and `StoreError` for a reply that is too long; then nothing was written.
+        """
+        ...
+
+    async def replied(self, session: SessionID, number: LetterNo) -> bytes | None:
+        """The reply to a letter; None while there is none. Raises `SessionNotFound`, and `StoreError` where there is
+        no such letter, or none any more.
+        """
+        ...
+
+    async def wait_reply(self, session: SessionID, number: LetterNo) -> bytes:
+        """The same once there is one, found as in `wait_letters`."""
         ...
 
     async def close(self) -> None:

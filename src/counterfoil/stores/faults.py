@@ -17,6 +17,7 @@ from counterfoil.errors import (
 )
 from counterfoil.identity import Offset, SessionID
 from counterfoil.ports import Holder, Lease
+from counterfoil.ports.store import LETTER_BYTES, UNREAD_LETTERS, LetterNo
 
 _ROOM = "make room on the disk; nothing that was recorded is lost"
 _HINTS = {
@@ -57,6 +58,33 @@ def conflict(session: SessionID, expected: Offset, found: Offset) -> Conflict:
 def not_found(session: SessionID) -> SessionNotFound:
     """The error for an id that no session has."""
     return SessionNotFound(f"no session {session}", hint="`counterfoil sessions list` shows all")
+
+
+def closed() -> StoreError:
+    """The error for whatever is asked of a store that was closed."""
+    return StoreError("the store is closed", hint="open it again")
+
+
+def check_letter(body: bytes) -> None:
+    """Raise the error for a letter or a reply that is too long."""
+    if len(body) > LETTER_BYTES:
+        raise StoreError(f"a letter of {len(body)} bytes is too long", hint=f"at most {LETTER_BYTES}")
+
+
+def mailbox_full(session: SessionID) -> StoreError:
+    """The error for a letter where too many wait already."""
+    return StoreError(
+        f"{UNREAD_LETTERS} letters to session {session} wait for a reply already",
+        hint=f"`counterfoil resume {session}` reads them",
+    )
+
+
+def no_letter(session: SessionID, number: LetterNo) -> StoreError:
+    """The error for a letter that isn't there, or not any more."""
+    return StoreError(
+        f"session {session} has no letter {number}, or has it no longer",
+        hint=f"`counterfoil inspect {session}` shows what became of it",
+    )
 
 
 def damaged(session: SessionID, what: str) -> LogDamaged:

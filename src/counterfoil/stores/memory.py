@@ -9,8 +9,10 @@ import msgspec
 from counterfoil.events import StoredEvent
 from counterfoil.identity import START, Fence, Offset, SessionID
 from counterfoil.ports import Head, Holder, Lease, SessionSummary, Stamped
-from counterfoil.stores.faults import conflict, held, not_found, stale
+from counterfoil.ports.store import KEPT_REPLIES, UNREAD_LETTERS, Letter, LetterNo
+from counterfoil.stores.faults import check_letter, closed, conflict, held, mailbox_full, no_letter, not_found, stale
 from counterfoil.stores.rows import EMPTY, make_rows
+from counterfoil.stores.waiters import Waiters
 
 
 class _Log(msgspec.Struct):
@@ -19,6 +21,8 @@ class _Log(msgspec.Struct):
     holder: Holder | None = None
     summary: SessionSummary | None = None
     snapshot: tuple[Offset, bytes] | None = None
+    letters: dict[LetterNo, bytes] = {}
+    replies: dict[LetterNo, bytes] = {}
 
 
 class MemoryStore:
@@ -27,6 +31,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._logs: dict[SessionID, _Log] = {}
         self._last_fence = 0
+        self._last_letter = 0
+        self._waiters = Waiters()
 
     async def acquire(self, session: SessionID, holder: Holder) -> Lease:
         log = self._logs.setdefault(session, _Log())
@@ -85,9 +91,50 @@ class MemoryStore:
     async def delete(self, lease: Lease) -> None:
         self._held(lease)
         del self._logs[lease.session_id]
+        self._waiters.wake()
+
+    async def post(self, session: SessionID, body: bytes) -> LetterNo:
+        check_letter(body)
+        log = self._found(session)
+        if len(log.letters) >= UNREAD_LETTERS:
+            raise mailbox_full(session)
+        self._last_letter += 1
+        number = LetterNo(self._last_letter)
+        log.letters[number] = body
+        self._waiters.wake()
+        return number
+
+    async def letters(self, session: SessionID) -> list[Letter]:
+        return [Letter(number=number, body=body) for number, body in self._found(session).letters.items()]
+
+    async def wait_letters(self, session: SessionID) -> list[Letter]:
+        async def some() -> list[Letter] | None:
+            return await self.letters(session) or None
+
+        return await self._waiters.until(some)
+
+    async def reply(self, lease: Lease, number: LetterNo, body: bytes) -> None:
+        check_letter(body)
+        log = self._held(lease)
+        if log.letters.pop(number, None) is None:
+            return
+        log.replies[number] = body
+        for old in sorted(log.replies)[:-KEPT_REPLIES]:
+            del log.replies[old]
+        self._waiters.wake()
+
+    async def replied(self, session: SessionID, number: LetterNo) -> bytes | None:
+        log = self._found(session)
+        if number not in log.letters and number not in log.replies:
+            raise no_letter(session, number)
+        return log.replies.get(number)
+
+    async def wait_reply(self, session: SessionID, number: LetterNo) -> bytes:
+        return await self._waiters.until(lambda: self.replied(session, number))
 
     async def close(self) -> None:
-        """Nothing to give up: what was stored stays as long as the object."""
+        """What was stored stays as long as the object; who waits for mail is told."""
+        self._waiters.fail(closed())
 
     def _found(self, session: SessionID) -> _Log:
         log = self._logs.get(session)

@@ -60,7 +60,22 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Step, ...] = (_first,)
+def _letters(db: sqlite3.Connection) -> None:
+    """Letters to sessions. `mail` is one row that whoever waits looks at: it changes with each letter and reply."""
+    db.execute("create table mail(last_letter integer not null, changes integer not null)")
+    db.execute("insert into mail values(0, 0)")
+    db.execute(
+        """create table letters(
+            session_no integer not null references sessions(no) on delete cascade,
+            no integer not null,
+            body blob not null,
+            reply blob,
+            primary key(session_no, no)
+        ) without rowid"""
+    )
+
+
+MIGRATIONS: tuple[Step, ...] = (_first, _letters)
 """Each brings the schema one version further. Never changed once released: add another."""
 
 

@@ -14,11 +14,13 @@ from counterfoil.errors import LogDamaged, StoreError
 from counterfoil.events import SessionKind, StoredEvent
 from counterfoil.identity import START, Fence, Offset, RunID, SessionID
 from counterfoil.ports import Head, Holder, Lease, SessionSummary, Stamped
-from counterfoil.stores import locks, summaries
+from counterfoil.ports.store import Letter, LetterNo
+from counterfoil.stores import letters, locks, summaries
 from counterfoil.stores.connection import LOCKS, Connection, transaction
-from counterfoil.stores.faults import conflict, damaged, held, not_found, stale
+from counterfoil.stores.faults import check_letter, conflict, damaged, held, not_found, stale
 from counterfoil.stores.rows import EMPTY, make_rows
 from counterfoil.stores.schema import MAX_OFFSET, SHIFT
+from counterfoil.stores.waiters import Poll
 
 _encoder = msgspec.json.Encoder()
 
@@ -64,6 +66,7 @@ class SqliteStore:
         self._locks_dir = state_dir / LOCKS
         self._locks: dict[Fence, tuple[Lease, locks.Lock]] = {}
         self._run: tuple[Fence, RunID, int] | None = None
+        self._mail = Poll(lambda: self._reader.run(letters.changes))
 
     async def acquire(self, session: SessionID, holder: Holder) -> Lease:
         taken: list[Lease] = []
@@ -203,17 +206,56 @@ class SqliteStore:
     async def delete(self, lease: Lease) -> None:
         def remove(db: sqlite3.Connection) -> None:
             self._check_ours(lease)
-            db.execute("pragma secure_delete=on")  # what is deleted is overwritten, not only left out of the tree
-            try:
-                with transaction(db):
-                    first = _held(db, lease).number << SHIFT
-                    db.execute("delete from events where place > ? and place <= ?", (first, first | MAX_OFFSET))
-                    db.execute("delete from sessions where no=?", (first >> SHIFT,))
-            finally:
-                db.execute("pragma secure_delete=off")
+            with letters.overwriting(db), transaction(db):
+                first = _held(db, lease).number << SHIFT
+                db.execute("delete from events where place > ? and place <= ?", (first, first | MAX_OFFSET))
+                db.execute("delete from sessions where no=?", (first >> SHIFT,))
+                letters.changed(db)
             self._locks.pop(lease.fence)[1].close()
 
         await self._writer.run(remove)
+
+    async def post(self, session: SessionID, body: bytes) -> LetterNo:
+        check_letter(body)
+
+        def post(db: sqlite3.Connection) -> LetterNo:
+            with transaction(db):
+                return letters.post(db, session, _found(db, session).number, body)
+
+        return await self._writer.run(post)
+
+    async def letters(self, session: SessionID) -> list[Letter]:
+        def unread(db: sqlite3.Connection) -> list[Letter]:
+            with transaction(db, "deferred"):
+                return letters.unread(db, session, _found(db, session).number)
+
+        return await self._reader.run(unread)
+
+    async def wait_letters(self, session: SessionID) -> list[Letter]:
+        async def some() -> list[Letter] | None:
+            return await self.letters(session) or None
+
+        return await self._mail.until(some)
+
+    async def reply(self, lease: Lease, number: LetterNo, body: bytes) -> None:
+        check_letter(body)
+
+        def reply(db: sqlite3.Connection) -> None:
+            self._check_ours(lease)
+            with letters.overwriting(db), transaction(db):
+                letters.reply(db, _held(db, lease).number, number, body)
+
+        await self._writer.run(reply)
+
+    async def replied(self, session: SessionID, number: LetterNo) -> bytes | None:
+        def replied(db: sqlite3.Connection) -> bytes | None:
+            with transaction(db, "deferred"):
+                return letters.replied(db, session, _found(db, session).number, number)
+
+        return await self._reader.run(replied)
+
+    async def wait_reply(self, session: SessionID, number: LetterNo) -> bytes:
+        return await self._mail.until(lambda: self.replied(session, number))
 
     async def close(self) -> None:
         try:

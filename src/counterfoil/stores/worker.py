@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from counterfoil.errors import StoreError
+from counterfoil.stores.faults import closed
 
 T = TypeVar("T")
 
@@ -165,7 +166,7 @@ class Worker:
 
     def _put(self, job: _Job[T]) -> _Job[T]:
         if self._closed:
-            raise StoreError("the store is closed", hint="open it again")
+            raise closed()
         if os.getpid() != self._pid:
             raise StoreError("the store was opened before this process was forked", hint="open it in the fork")
         if self._thread is None:
