@@ -9,6 +9,7 @@ from types import TracebackType
 from counterfoil.engine import asks, hooking
 from counterfoil.engine.compact import compact
 from counterfoil.engine.context import Context, Parked, RunOutcome, Stop
+from counterfoil.engine.mail import Mail
 from counterfoil.engine.recover import closing_run
 from counterfoil.engine.run import drive, finish, store_stop
 from counterfoil.engine.watch import Hub, Watch
@@ -52,6 +53,7 @@ class Session:
         self._open = False
         self._begun = False
         self._ran = False
+        self._mail = Mail(self, ctx, lease)
 
     @property
     def id(self) -> SessionID:
@@ -82,6 +84,7 @@ class Session:
 
         Raises `SessionBusy` while a run is driven, `UsageError` for an empty prompt.
         """
+        await self.read_mail()
         given = text_parts(parts) if isinstance(parts, str) else parts
         if not given or all(isinstance(p, TextPart) and not p.text.strip() for p in given):
             raise UsageError("the prompt is empty", hint="say what is to be done")
@@ -92,6 +95,7 @@ class Session:
 
         Raises `NotResumable` where no run is open, `SessionBusy` while one is driven.
         """
+        await self.read_mail()
         run = self.state.run
         if run is None:
             raise NotResumable(f"session {self.id} has no open run", hint="give it a prompt instead")
@@ -101,6 +105,10 @@ class Session:
                 f"session {self.id} stopped before its prompt was recorded", hint="give the prompt again"
             )
         return await self._drive(None)
+
+    async def read_mail(self) -> None:
+        """Wait until every letter that was left before the session was opened is read: nothing is driven before."""
+        await self._mail.caught_up()
 
     async def _close_run(self) -> None:
         """End what an earlier process left open."""
@@ -323,6 +331,7 @@ class Session:
             driving = self._driving
             self.cancel()
             await asyncio.wait([driving])
+        await self._mail.close()
         try:
             if self._ran and self._ctx.hooks.wants("SessionEnd"):
                 await hooking.session_end(self._ctx, "other")
