@@ -9,8 +9,16 @@ import typer
 from counterfoil.cli import exits, options
 
 if TYPE_CHECKING:
-    from counterfoil.events import Receipt, Scope
-    from counterfoil.service.local import LocalService
+    from counterfoil.cli.settling import Answered
+
+_Key = Annotated[
+    str | None,
+    typer.Option("--key", metavar="KEY", help="The same verdict with the same key is one answer.", show_default=False),
+]
+_Wait = Annotated[
+    float,
+    typer.Option("--wait", metavar="SECONDS", min=0, help="How long another process has to take the answer."),
+]
 
 
 def answer(
@@ -20,31 +28,25 @@ def answer(
     scope: Annotated[
         options.Scope, typer.Option("--scope", help="Allow for this once, or learn the rule that the question shows.")
     ] = options.Scope.once,
+    key: _Key = None,
+    wait: _Wait = 30.0,
     state_dir: options.StateDir = None,
 ) -> int:
-    """Answer a question of a parked run; `counterfoil resume` goes on with the run."""
+    """Answer a question. A run that waits for it goes on; `counterfoil resume` goes on with one that was left."""
     from counterfoil.cli.compose import state_settings, with_service
-    from counterfoil.cli.terminal import print_line
+    from counterfoil.cli.settling import Given, settle
 
-    settings = state_settings(state_dir)
-    receipt = with_service(settings, lambda local: _settle(local, ask, verdict.value, note, scope.value))
-    print_line(f"{receipt.verdict}: {receipt.ask_id} for {receipt.tool_call_id}")
-    print_line(f"go on with: counterfoil resume {receipt.origin_session_id}")
+    given = Given(ask=ask, word=verdict.value, note=note, scope=scope.value, key=key, wait=wait)
+    _tell(with_service(state_settings(state_dir), lambda local: settle(local, given)))
     return exits.DONE
 
 
-async def _settle(local: LocalService, reference: str, verdict: str, note: str, scope: Scope) -> Receipt:
-    from counterfoil.cli.asking import verdict_for
-    from counterfoil.cli.compose import principal
-    from counterfoil.cli.reference import session_of_ask
-    from counterfoil.errors import AskNotFound
-    from counterfoil.events.codec import clean_text
-    from counterfoil.identity import AskID
+def _tell(answered: Answered) -> None:
+    from counterfoil.cli.terminal import print_line
 
-    ask_id = AskID(reference)
-    session_id = await session_of_ask(local.store, ask_id)
-    if session_id is None:
-        raise AskNotFound(f"no open ask {reference}", hint="`counterfoil asks` lists the open ones")
-    async with await local.engine.open(session_id) as session:
-        chosen = verdict_for(session.state.asks[ask_id], verdict)
-        return await session.answer(ask_id, chosen, principal=principal(), note=clean_text(note), scope=scope)
+    receipt = answered.receipt
+    print_line(f"{receipt.verdict}: {receipt.ask_id} for {receipt.tool_call_id}")
+    if answered.driven:
+        print_line("the process that drives the session goes on with it")
+    else:
+        print_line(f"go on with: counterfoil resume {answered.session_id}")

@@ -104,6 +104,9 @@ def at_terminal(before: Callable[[], None]) -> Asker:
             raise UsageError("there is no terminal to ask on", hint="use --ask=deny or --ask=wait") from fault
         try:
             return await _dialogue(fd, ask)
+        except asyncio.CancelledError:
+            _write(fd, "\n")
+            raise
         finally:
             os.close(fd)
 

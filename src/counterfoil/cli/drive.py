@@ -9,12 +9,13 @@ import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
-from counterfoil.cli.asking import Asker
+from counterfoil.cli import faults
+from counterfoil.cli.asking import Asker, Reply
 from counterfoil.cli.reading import rows
 from counterfoil.cli.reporters import Reporter
 from counterfoil.engine import RunOutcome, Session, Watch, WatchGap
-from counterfoil.errors import AnswerRefused
-from counterfoil.events import Ask, AskOpened, AskSettled, AskWithdrawn, Envelope
+from counterfoil.errors import AnswerRefused, AskIsSettled
+from counterfoil.events import Ask, AskOpened, Envelope, Receipt
 from counterfoil.events.codec import envelope_of
 from counterfoil.identity import START, AskID
 from counterfoil.ports import EventStore
@@ -32,7 +33,7 @@ class Drive:
         self.reporter = reporter
         self.asker = asker
         self.seen = Scrollback(session.id)
-        self._asking: dict[AskID, asyncio.Task[None]] = {}
+        self._asking: list[asyncio.Task[None]] = []
         self._fault: BaseException | None = None
         self._watch: Watch | None = None
         self._from = START
@@ -46,6 +47,7 @@ class Drive:
 
     async def resume(self) -> RunOutcome:
         """Go on with the open run. What is asked already is answered first; where nobody answers, it stays parked."""
+        await self.session.read_mail()
         await self._catch_up(shown=False)
         for ask in list(self.session.state.asks.values()):
             if not await self._answered(ask):
@@ -88,8 +90,9 @@ class Drive:
             self._fault = fault
             self.session.cancel()
         finally:
-            for task in self._asking.values():
+            for task in self._asking:
                 task.cancel()
+            await asyncio.gather(*self._asking, return_exceptions=True)
 
     async def _envelopes(self) -> AsyncIterator[Envelope]:
         """What is published; what a slow follower missed is read from the log."""
@@ -123,11 +126,8 @@ class Drive:
         self.reporter.event(envelope, self.seen)
         event = envelope.event
         if isinstance(event, AskOpened) and not event.ask.deferred:
-            self._asking[event.ask.ask_id] = asyncio.ensure_future(self._answer_or_park(event.ask))
-        elif isinstance(event, AskSettled):
-            self._asking.pop(event.receipt.ask_id, None)
-        elif isinstance(event, AskWithdrawn) and (task := self._asking.pop(event.ask_id, None)):
-            task.cancel()
+            self._asking = [task for task in self._asking if not task.done()]
+            self._asking.append(asyncio.ensure_future(self._answer_or_park(event.ask)))
 
     async def _answer_or_park(self, ask: Ask) -> None:
         try:
@@ -138,15 +138,52 @@ class Drive:
             self.session.cancel()
 
     async def _answered(self, ask: Ask) -> bool:
-        self.reporter.clear()
-        reply = await self.asker(ask)
+        """Have the ask answered, here or by whoever is faster. False where nobody answers and it stays open."""
+        reply = await self._asked(ask)
+        if ask.ask_id not in self.session.state.asks:
+            self._say(ask, self.session.state.receipts.get(ask.ask_id))
+            return True
         if reply is None:
             return False
-        with contextlib.suppress(AnswerRefused):
+        try:
             await self.session.answer(
                 ask.ask_id, reply.verdict, principal=reply.principal, note=reply.note, scope=reply.scope
             )
+        except AskIsSettled as fault:
+            self._say(ask, fault.receipt)
+        except AnswerRefused as fault:
+            faults.say(str(fault))
         return True
+
+    async def _asked(self, ask: Ask) -> Reply | None:
+        """What the asker says. It is stopped when the ask is no longer open: then None."""
+        self.reporter.clear()
+        asking = asyncio.ensure_future(self.asker(ask))
+        closing = asyncio.ensure_future(self._closed(ask.ask_id))
+        try:
+            await asyncio.wait([asking, closing], return_when=asyncio.FIRST_COMPLETED)
+            return await asking if asking.done() else None
+        finally:
+            for task in (asking, closing):
+                task.cancel()
+            await asyncio.gather(asking, closing, return_exceptions=True)
+
+    async def _closed(self, ask_id: AskID) -> None:
+        """Wait until the ask is settled or withdrawn, by anybody."""
+        while ask_id in self.session.state.asks:
+            with contextlib.suppress(WatchGap):  # what was missed is in the state
+                async with self.session.watch() as watch:
+                    async for _ in watch:
+                        if ask_id not in self.session.state.asks:
+                            return
+                return  # the session is closed
+
+    def _say(self, ask: Ask, receipt: Receipt | None) -> None:
+        """Say who answered in the place of this terminal. Nobody, where the ask was withdrawn."""
+        if receipt is not None:
+            self.reporter.clear()
+            who, verdict = receipt.decided_by.name, receipt.verdict
+            faults.say(f"{ask.tool} {ask.ask_id}: answered elsewhere: {verdict} by {who}")
 
 
 @contextlib.contextmanager

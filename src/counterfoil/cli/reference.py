@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from counterfoil.errors import SessionNotFound, UsageError
-from counterfoil.identity import AskID, SessionID
+from counterfoil.identity import SessionID
 from counterfoil.ports import EventStore, SessionSummary
 
 PREFIX = "ses_"
@@ -42,17 +42,6 @@ async def last_in(store: EventStore, workspace: Path) -> SessionID:
         if summary.workspace in places:
             return summary.session_id
     raise UsageError(f"no session was made in {workspace}", hint="start one without --continue")
-
-
-async def session_of_ask(store: EventStore, ask_id: AskID) -> SessionID | None:
-    """The session in which this ask is open, found by looking. None where none has it."""
-    for summary in await with_open_asks(store):
-        from counterfoil.cli.reading import read_scrollback
-
-        seen = await read_scrollback(store, summary.session_id)
-        if any(view.ask.ask_id == ask_id for view in seen.open_asks):
-            return summary.session_id
-    return None
 
 
 async def with_open_asks(store: EventStore) -> list[SessionSummary]:
