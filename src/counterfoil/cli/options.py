@@ -46,14 +46,6 @@ class OutputFormat(StrEnum):
     jsonl = "jsonl"
 
 
-class AskPolicy(StrEnum):
-    """What becomes of a question about a call."""
-
-    deny = "deny"
-    wait = "wait"
-    prompt = "prompt"
-
-
 class ModeName(StrEnum):
     """The permission mode."""
 
@@ -81,13 +73,17 @@ class Scope(StrEnum):
 
 Output = Annotated[OutputFormat, typer.Option("--output", help="Final text, one JSON object, or one line per event.")]
 Ask = Annotated[
-    AskPolicy | None,
+    str | None,
     typer.Option(
         "--ask",
-        help="When a call needs approval: deny it, leave the run parked, or ask here.  "
+        metavar="deny|wait|prompt|command:PROGRAM",
+        help="When a call needs approval: deny it, leave the run parked, ask here, or have a program decide.  "
         "[default: prompt on a terminal, else deny]",
         show_default=False,
     ),
+]
+AskTimeout = Annotated[
+    float, typer.Option("--ask-timeout", metavar="SECONDS", min=0.001, help="How long a program has to decide.")
 ]
 Mode = Annotated[
     ModeName | None, typer.Option("--mode", help="The permission mode.  [default: default]", show_default=False)

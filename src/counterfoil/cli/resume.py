@@ -23,6 +23,7 @@ def resume(
     session: options.SessionRef,
     output: options.Output = options.OutputFormat.text,
     ask: options.Ask = None,
+    ask_timeout: options.AskTimeout = 60.0,
     answer: _Answer = None,
     provider: options.Provider = None,
     model: options.Model = None,
@@ -50,7 +51,7 @@ def resume(
     if answer is not None:
         asker = asking.by_flag(answer.value, f"--answer={answer.value}")
     else:
-        asker = running.asker(None if ask is None else ask.value, shown, otherwise="wait")
+        asker = running.asker(ask, shown, otherwise="wait", timeout=ask_timeout)
     return asyncio.run(_go_on(session, flags, shown, asker))
 
 

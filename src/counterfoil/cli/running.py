@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from counterfoil.cli import asking, compose, exits, faults, reference
+from counterfoil.cli import asking, compose, exits, faults, program, reference
 from counterfoil.cli.drive import Drive
 from counterfoil.cli.patch import Patch
 from counterfoil.cli.reporters import Reporter, reporter
@@ -21,6 +21,7 @@ from counterfoil.errors import UsageError
 from counterfoil.identity import SessionID
 from counterfoil.ports import EventStore
 from counterfoil.scrollback import Scrollback, visible_line
+from counterfoil.tools.environment import scrubbed
 
 if TYPE_CHECKING:
     from counterfoil.service.local import LocalService
@@ -50,6 +51,7 @@ def plan(
     *,
     output: str,
     ask: str | None,
+    ask_timeout: float,
     patch: Path | None,
     resume: str | None,
     continue_: bool,
@@ -67,7 +69,7 @@ def plan(
         settings=settings,
         workspace=place,
         output=output,
-        asker=asker(ask, shown),
+        asker=asker(ask, shown, timeout=ask_timeout),
         reporter=shown,
         patch=None if patch is None else patch.expanduser().absolute(),
         find=find,
@@ -94,8 +96,15 @@ def ready(settings: Settings) -> Settings:
     return msgspec.structs.replace(settings, model=msgspec.structs.replace(settings.model, name=name))
 
 
-def asker(policy: str | None, shown: Reporter, *, otherwise: str = "deny") -> asking.Asker:
-    """Who answers: as `--ask` says; by default the person, where there is one at a terminal, else `otherwise`."""
+def asker(policy: str | None, shown: Reporter, *, otherwise: str = "deny", timeout: float = 60.0) -> asking.Asker:
+    """Who answers: as `--ask` says; by default the person, where there is one at a terminal, else `otherwise`.
+
+    Raises `UsageError` where that can't be.
+    """
+    if policy is not None and policy.startswith(program.PREFIX):
+        return program.by_program(policy.removeprefix(program.PREFIX), timeout, scrubbed(os.environ))
+    if policy not in (None, "deny", "wait", "prompt"):
+        raise UsageError(f"--ask={policy} is unknown", hint="deny, wait, prompt or command:PROGRAM")
     if policy == "prompt" and not asking.has_terminal():
         raise UsageError("--ask=prompt needs a terminal", hint="use --ask=deny or --ask=wait")
     if policy == "prompt" or (policy is None and asking.somebody_looks()):
