@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import random
@@ -14,6 +15,7 @@ import pytest
 from counterfoil.errors import LogDamaged, StoreError
 from counterfoil.events import SessionKind, StoredEvent
 from counterfoil.identity import START, Offset, SessionID
+from counterfoil.ports.store import LetterNo
 from counterfoil.stores import open_store
 from counterfoil.stores.rows import verify
 from tests.stores.made import ME, new_id, note
@@ -203,6 +205,30 @@ async def test_constraints_that_the_content_breaks_are_damage(tmp_path: Path) ->
     await store.close()
 
 
+@pytest.mark.parametrize(
+    ("edit", "damaged"),
+    [
+        ("delete from mail", ["post"]),
+        ("update mail set last_letter = x'00', changes = 'x'", ["post"]),
+        ("update letters set body = 'text'", ["letters"]),
+        ("update letters set no = 'text'", ["letters"]),
+        ("drop table letters", ["letters", "post"]),
+    ],
+)
+async def test_a_damaged_mailbox_is_damage_and_the_log_is_read(tmp_path: Path, edit: str, damaged: list[str]) -> None:
+    session = await one_session(tmp_path, "a")
+    store = open_store(tmp_path)
+    await store.post(session, b"x")
+    await store.close()
+    change(tmp_path, edit)
+    store = open_store(tmp_path)
+    for name, asked in (("letters", store.letters(session)), ("post", store.post(session, b"y"))):
+        (told,) = await asyncio.gather(asked, return_exceptions=True)
+        assert isinstance(told, LogDamaged) == (name in damaged), (name, told)
+    assert len(await store.read(session)) == 1
+    await store.close()
+
+
 async def test_a_store_that_is_damaged_while_it_is_open_can_still_be_closed(tmp_path: Path) -> None:
     store, session = open_store(tmp_path), new_id()
     lease = await store.acquire(session, ME)
@@ -224,13 +250,17 @@ async def spoiled(folder: Path, good: dict[SessionID, list[StoredEvent]]) -> int
             assert verify(told) is not None or told == rows[: len(told)]
         except StoreError:
             seen += 1
-        for ask in (store.head, store.summary, store.load_snapshot):
+        for ask in (store.head, store.summary, store.load_snapshot, store.letters):
             with contextlib.suppress(StoreError):
                 await ask(session)
         with contextlib.suppress(StoreError):
             lease = await store.acquire(session, ME)
             with contextlib.suppress(StoreError):
                 await store.append(lease, Offset(len(rows)), [note("more")])
+            for number in [await store.post(session, b"one more"), LetterNo(1)]:
+                with contextlib.suppress(StoreError):
+                    await store.reply(lease, number, b"yes")
+                    await store.replied(session, number)
             await store.delete(lease)
     with contextlib.suppress(StoreError):
         await store.sessions()
@@ -243,6 +273,9 @@ async def test_bytes_that_flipped_anywhere_never_give_a_bare_error_or_a_false_ro
         await one_session(tmp_path, *(f"{name} {n} " + "x" * 37 * n for n in range(12)))
     store = open_store(tmp_path)
     good = {entry.session_id: await store.read(entry.session_id) for entry in await store.sessions()}
+    for session in good:
+        for size in (3, 5000):
+            await store.post(session, b"x" * size)
     await store.close()
     data = (tmp_path / "counterfoil.db").read_bytes()
     chance, seen = random.Random(None if SOAK else 7), 0

@@ -17,15 +17,17 @@ def post(db: sqlite3.Connection, session: SessionID, number: int, body: bytes) -
     if unread >= UNREAD_LETTERS:
         raise mailbox_full(session)
     db.execute("update mail set last_letter = last_letter + 1, changes = changes + 1")
-    (letter,) = db.execute("select last_letter from mail").fetchone()
-    db.execute("insert into letters(no, session_no, body) values(?,?,?)", (letter, number, body))
-    return LetterNo(letter)
+    row = db.execute("select last_letter from mail").fetchone()
+    if row is None or type(row[0]) is not int:
+        raise damaged(session, "the number of the last letter is gone")
+    db.execute("insert into letters(no, session_no, body) values(?,?,?)", (row[0], number, body))
+    return LetterNo(row[0])
 
 
 def unread(db: sqlite3.Connection, session: SessionID, number: int) -> list[Letter]:
     """The letters without a reply, in order."""
     found = db.execute("select no, body from letters where session_no=? and reply is null order by no", (number,))
-    return [Letter(number=LetterNo(no), body=_bytes(body, session, no)) for no, body in found]
+    return [Letter(number=_number(no, session), body=_bytes(body, session, no)) for no, body in found]
 
 
 def reply(db: sqlite3.Connection, number: int, letter: LetterNo, body: bytes) -> None:
@@ -51,10 +53,9 @@ def replied(db: sqlite3.Connection, session: SessionID, number: int, letter: Let
     return None if row[0] is None else _bytes(row[0], session, letter)
 
 
-def changes(db: sqlite3.Connection) -> int:
-    """A number that is another one after each letter and each reply."""
-    row = db.execute("select changes from mail").fetchone()
-    return int(row[0]) if row is not None else 0
+def changes(db: sqlite3.Connection) -> object:
+    """A value that is another one after each letter and each reply."""
+    return db.execute("select changes from mail").fetchone()
 
 
 def changed(db: sqlite3.Connection) -> None:
@@ -70,6 +71,12 @@ def overwriting(db: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         db.execute("pragma secure_delete=off")
+
+
+def _number(value: object, session: SessionID) -> LetterNo:
+    if type(value) is not int:
+        raise damaged(session, "the number of a letter is none")
+    return LetterNo(value)
 
 
 def _bytes(value: object, session: SessionID, letter: int) -> bytes:

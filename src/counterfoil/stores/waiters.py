@@ -50,10 +50,10 @@ class Waiters:
 class Poll:
     """The same over something that nobody calls us about: while anybody waits, one task looks for a change.
 
-    `look` gives a number that changes with whatever may be seen.
+    `look` gives a value that changes with whatever may be seen.
     """
 
-    def __init__(self, look: Callable[[], Awaitable[int]]) -> None:
+    def __init__(self, look: Callable[[], Awaitable[object]]) -> None:
         self._look = look
         self._waiters = Waiters()
         self._count = 0
@@ -75,7 +75,7 @@ class Poll:
 
     async def _watch(self) -> None:
         """The first look wakes too: what was there before is no matter of this task's."""
-        known: int | None = None
+        known: object = None
         try:
             while True:
                 now = await self._look()
