@@ -261,6 +261,35 @@ async def test_an_approval_from_before_a_review_objected_is_not_used_for_it() ->
     await session.close()
 
 
+@pytest.mark.parametrize(("before", "after"), [("clear", "concern"), ("concern", "clear"), ("concern", "concern")])
+async def test_an_open_ask_whose_review_is_done_again_is_withdrawn_and_its_answer_refused(
+    before: str, after: str
+) -> None:
+    """What a person was shown isn't what stands any more: the question is put anew, about the review as it is now."""
+    reviewer = FakeReviewer(rule("action"), findings=(before, after), files={"f": "old"})
+    tool = CountingTool("act")
+    rig = Rig(ONE, tool, reviewer=reviewer)  # the rules ask, too
+    session = await rig.session("default")
+    running = asyncio.ensure_future(session.prompt("go"))
+    shown = (await first(session, AskOpened)).ask
+    session.park()
+    await running
+    reviewer.files["f"] = "new"
+    next_ask = asyncio.ensure_future(first(session, AskOpened))
+    await asyncio.sleep(0)
+    resuming = asyncio.ensure_future(session.resume())
+    again = (await next_ask).ask
+    rid = review_id(shown.tool_call_id, "action")
+    assert (shown.review_id, again.review_id) == tuple(rid if f == "concern" else None for f in (before, after))
+    with pytest.raises(AskWithdrawn):
+        await session.answer(shown.ask_id, "allow", principal=ME)
+    assert tool.runs == []
+    await session.answer(again.ask_id, "allow", principal=ME)
+    await resuming
+    assert len(tool.runs) == 1
+    await session.close()
+
+
 async def test_cancelling_withdraws_the_ask_and_its_review() -> None:
     reviewer = FakeReviewer(rule("action"), findings=("concern",))
     rig = Rig(ONE, CountingTool("act"), reviewer=reviewer, rules=Rules(allow=("act",)))

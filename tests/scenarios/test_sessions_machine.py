@@ -19,7 +19,7 @@ from counterfoil import events as ev
 from counterfoil.engine import EngineSettings, Session
 from counterfoil.events.codec import envelope_of, event_of
 from counterfoil.hooks import HookDefinition, Hooks
-from counterfoil.identity import START, Offset, SessionID
+from counterfoil.identity import START, Offset, SessionID, result_digest, review_id
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import EventStore, ModelSettings
@@ -28,6 +28,8 @@ from counterfoil.state import History, PromptItem, SessionState, TurnItem, decod
 from counterfoil.stores.rows import verify
 from tests.scenarios.improviser import Died, DyingDatabase, DyingMemory, Fuse, Improviser
 from tests.support.harness import ME, CountingTool, Rig
+from tests.support.reviewer import FakeReviewer
+from tests.support.reviewer import rule as policy
 from tests.support.strategies import SOAK, examples
 from tests.support.strict import check_chat, check_messages, check_responses
 
@@ -75,6 +77,7 @@ SPEAKS_AFTER = HookDefinition(name="post", tier="user", phase="PostToolUse", kin
 class Sessions(RuleBasedStateMachine):
     """One session that is prompted, answered, parked, cancelled, killed, reopened, compacted and forked."""
 
+    reviewer: FakeReviewer | None = None
     steady = True
     """Whether each step of the event loop is the same each time: then a run can be stopped at a numbered one."""
 
@@ -103,6 +106,7 @@ class Sessions(RuleBasedStateMachine):
             provider=lambda meta: self.model,
             hooks=lambda meta: Hooks([SPEAKS, SPEAKS_AFTER], cwd="/", environment={}, place=Place()),
             settings=EngineSettings(rules=rules, compaction_keep=2),
+            reviewer=self.reviewer,
         )
         self.limits = ev.Limits(max_repeated_turns=0, max_turns=30)
         self.session: Session = self.do(self.rig.session("default", self.limits))
@@ -212,7 +216,7 @@ class Sessions(RuleBasedStateMachine):
         elif reaction == "cancel":
             session.cancel()
         else:
-            await session.answer(ask_id, reaction, principal=ME)  # type: ignore[arg-type]
+            await session.answer(ask_id, verdict_of(session.state.asks[ask_id], reaction), principal=ME)
 
     def _see(self, envelopes: list[ev.Envelope]) -> None:
         offsets = [envelope.offset for envelope in envelopes if envelope.offset is not None]
@@ -262,7 +266,8 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.session.state.asks)
     @rule(verdict=st.sampled_from(["allow", "deny"]))
     def answer(self, verdict: Any) -> None:
-        self.do(self.session.answer(next(iter(self.session.state.asks)), verdict, principal=ME))
+        ask = next(iter(self.session.state.asks.values()))
+        self.do(self.session.answer(ask.ask_id, verdict_of(ask, verdict), principal=ME))
 
     @rule()
     def compact(self) -> None:
@@ -288,6 +293,8 @@ class Sessions(RuleBasedStateMachine):
     async def _drive_fork(self, made: SessionID) -> None:
         """The copy goes on by itself: what is called in it is new, and its history is valid."""
         self.model.plan = [[("act", "call_0", {}), ("look", "call_1", {})]]
+        if self.reviewer is not None:
+            self.reviewer.say(["clear"])
         async with await self.rig.engine.open(made) as session:
             assert (await session.prompt("go on")).stop_reason in ("end_turn", "max_turns")
             check_history_everywhere(session.state)
@@ -336,10 +343,15 @@ class Sessions(RuleBasedStateMachine):
         asked = {e.tool_call_id for e in log if isinstance(e, ev.CallAccepted) and e.tool == "asked"}
         for event in log:
             if isinstance(event, ev.CallStarted) and event.tool_call_id in asked:
-                assert (event.tool_call_id, event.arguments_digest) in allowed
+                cleared = event.tool_call_id in self.cleared()
+                assert cleared or (event.tool_call_id, event.arguments_digest) in allowed
         for event in log:
             if isinstance(event, ev.CallFinished) and event.executed == "no":
                 assert event.tool_call_id not in {call_id for _, call_id in self.ran}
+
+    def cleared(self) -> set[Any]:
+        """Calls whose ask something else than a person may answer."""
+        return set()
 
     @invariant()
     def every_history_is_valid_for_every_provider(self) -> None:
@@ -365,6 +377,92 @@ class Sessions(RuleBasedStateMachine):
             state = fold([row], state)
             if at % step == 0:
                 assert encode_snapshot(fold(rows[at:], decode_snapshot(encode_snapshot(state)))) == whole
+
+
+def verdict_of(ask: ev.Ask, reaction: str) -> ev.Verdict:
+    """`allow` or `deny`, in the words of the ask."""
+    yes, no = ask.choices
+    return yes if reaction == "allow" else no  # type: ignore[return-value]
+
+
+class ReviewedSessions(Sessions):
+    """The same with reviews before starts and of results, whose findings change all the time."""
+
+    def __init__(self) -> None:
+        self.reviewer = FakeReviewer(
+            policy("action", tools=("act", "put")),
+            policy("inbound", tools=("look", "act", "fails")),
+            policy("permission", tools=("asked",)),
+            findings=("clear",),
+            files={"f": "0"},
+        )
+        super().__init__()
+
+    @rule(findings=st.lists(st.sampled_from(["clear", "concern", "unresolved", "failed"]), min_size=1, max_size=6))
+    def the_checker_will_say(self, findings: list[str]) -> None:
+        assert self.reviewer is not None
+        self.reviewer.say(findings)
+
+    @rule(touched=st.integers(0, 4))
+    def a_reviewed_file_changes_while_it_is_checked(self, touched: int) -> None:
+        assert self.reviewer is not None
+        reviewer, at = self.reviewer, len(self.reviewer.seen) + touched
+
+        def touch(subject: Any) -> None:
+            if len(reviewer.seen) == at:
+                reviewer.files["f"] = str(at)
+
+        reviewer.before = touch
+
+    @invariant()
+    def a_result_with_a_concern_leaves_only_by_a_release(self) -> None:
+        log = self.log()
+        held = {e.tool_call_id: e.result_digest for e in log if isinstance(e, ev.CallHeld)}
+        released = {
+            (e.receipt.tool_call_id, e.receipt.result_digest)
+            for e in log
+            if isinstance(e, ev.AskSettled) and e.receipt.verdict == "release"
+        }
+        advisory = {r.hook_id for r in self.reviews() if r.review is not None and r.review.enforcement == "advisory"}
+        objected = {
+            r.tool_call_id
+            for r in self.reviews()
+            if r.review is not None and r.review.job == "inbound" and r.review.finding not in (None, "clear")
+        }
+        for e in log:
+            if isinstance(e, ev.CallFinished) and e.status == "ok" and e.tool_call_id in objected:
+                digest = held[e.tool_call_id]
+                assert result_digest(e.parts) == digest
+                rid = review_id(e.tool_call_id, "inbound")
+                assert (e.tool_call_id, digest) in released or rid in advisory
+
+    @invariant()
+    def a_call_with_a_concern_starts_only_by_an_approval(self) -> None:
+        log = self.log()
+        newest: dict[str, ev.HookRecord] = {}
+        for e in log:
+            if isinstance(e, ev.HookRecorded) and e.record.review is not None and e.record.review.job == "action":
+                newest[str(e.record.tool_call_id)] = e.record
+            elif isinstance(e, ev.CallStarted) and e.tool_call_id in newest:
+                review = newest[e.tool_call_id].review
+                assert review is not None
+                assert review.state in ("clear", "released") or review.enforcement == "advisory", review.state
+
+    @invariant()
+    def no_review_stays_pending_once_its_call_is_over(self) -> None:
+        open_calls = {c.tool_call_id for c in self.session.state.open_calls()}
+        newest = {r.hook_id: r for r in self.reviews()}
+        for record in newest.values():
+            assert record.review is not None
+            if record.tool_call_id not in open_calls:
+                assert record.review.state not in ("pending", "asked", "held")
+
+    def cleared(self) -> set[Any]:
+        told = [(r.tool_call_id, r.review) for r in self.reviews() if r.review is not None]
+        return {call_id for call_id, review in told if (review.job, review.finding) == ("permission", "clear")}
+
+    def reviews(self) -> list[ev.HookRecord]:
+        return [e.record for e in self.log() if isinstance(e, ev.HookRecorded) and e.record.review is not None]
 
 
 def check_history_everywhere(state: SessionState) -> None:
@@ -400,6 +498,9 @@ class SessionsOnDisk(Sessions):
 
 TestSessions = Sessions.TestCase
 TestSessions.settings = hypothesis_settings(examples(60), stateful_step_count=30, deadline=None)
+
+TestReviewedSessions = ReviewedSessions.TestCase
+TestReviewedSessions.settings = hypothesis_settings(examples(50), stateful_step_count=25, deadline=None)
 
 if SOAK:
     TestSessionsOnDisk = SessionsOnDisk.TestCase

@@ -41,6 +41,10 @@ class FakeReviewer:
         self.before: Callable[[ReviewSubject], Any] | None = None
         self._findings = list(findings)
 
+    def say(self, findings: Any) -> None:
+        """What is found from now on, in turn, the last for ever."""
+        self._findings = list(findings)
+
     async def gather(self, subject: ReviewSubject) -> Evidence:
         pieces = [Piece(origin=o, text=t, digest=bytes_digest("t", t.encode())) for o, t in self.files.items()]
         return Evidence(pieces=tuple(pieces))

@@ -139,6 +139,10 @@ async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) 
     """Ask, unless this very call with these very arguments has its answer already (from before a restart)."""
     rule = None if need.review is not None else narrowest_rule(facts, rules=ctx.settings.rules, place=ctx.place)
     receipt = _usable(call, need)
+    about = need.review.hook_id if need.review is not None else None
+    shown = ctx.state.asks.get(call.ask_id) if call.ask_id is not None else None
+    if shown is not None and shown.review_id != about:
+        await asks.withdraw(ctx, call, "the question is another one by now")
     if receipt is None and call.ask_id not in ctx.state.asks and ctx.hooks.wants("PermissionRequest"):
         merged = await hooking.permission_request(ctx, call, facts.targets, rule)
         if merged.request == "deny" or merged.verdict == "block":

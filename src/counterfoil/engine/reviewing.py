@@ -6,6 +6,7 @@ import logging
 
 import msgspec
 
+from counterfoil.engine import asks
 from counterfoil.engine.context import Context
 from counterfoil.engine.need import Need
 from counterfoil.engine.review_records import found, pending, told
@@ -86,7 +87,13 @@ async def _reviewed(ctx: Context, rule: ReviewRule, subject: ReviewSubject) -> H
     evidence = await gather(ctx, subject)
     digest = digest_seen(subject, evidence or Evidence(), subject.prompts)
     standing = standing_review(ctx, subject.tool_call_id, subject.job, digest)
-    return standing if standing is not None else await check(ctx, rule, subject, evidence, digest)
+    if standing is not None:
+        return standing
+    call = ctx.state.call(subject.tool_call_id)
+    ask = ctx.state.asks.get(call.ask_id) if call is not None and call.ask_id is not None else None
+    if call is not None and ask is not None and ask.review_id == subject.review_id:
+        await asks.withdraw(ctx, call, "what was reviewed has changed")
+    return await check(ctx, rule, subject, evidence, digest)
 
 
 def standing_review(ctx: Context, call_id: str, job: ReviewJob, digest: Digest) -> HookRecord | None:
