@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterfoil.events import Definition
-from counterfoil.identity import RandomIds, SessionID, ToolCallID, arguments_digest
+from counterfoil.events import Definition, TextPart
+from counterfoil.identity import RandomIds, SessionID, ToolCallID, arguments_digest, result_digest
 from counterfoil.policy.hook_merge import BLOCKING, DIFF_CHARACTERS, Merged, merge
 from counterfoil.ports import HookAnswer, HookPhase
 from tests.support.strategies import examples
@@ -133,6 +133,23 @@ def test_a_block_after_the_fact_is_told_to_the_model(phase: HookPhase) -> None:
 def test_continue_false_stops_with_its_reason() -> None:
     found = merged(said(), said(proceed=False, stop_reason="enough"))
     assert found.stop == "enough" and [r.outcome for r in found.records] == ["stopped"]
+
+
+def test_outputs_that_are_replaced_one_after_the_other_form_a_chain_and_each_keeps_what_it_replaced() -> None:
+    original = (TextPart(text="the tool's own"),)
+    answers = [said("a", updated_output="one"), said("b"), said("c", updated_output="two \x1b")]
+    found = merge("PostToolUse", answers, session=SESSION, ids=RandomIds(), tool_call_id=CALL, result=original)
+    first, second = found.records
+    assert found.output == (TextPart(text="two ␛"),)
+    assert first.before == result_digest(original) and first.after == result_digest((TextPart(text="one"),))
+    assert second.before == first.after and second.after == result_digest(found.output)
+    assert (first.severity, second.severity) == ("notable", "warning")
+    assert found.replaced == {first.hook_id: original, second.hook_id: (TextPart(text="one"),)}
+
+
+def test_a_replaced_output_is_bounded_as_any_result_in_the_log_is() -> None:
+    (part,) = merged(said(updated_output="x" * 1_000_000), phase="PostToolUse").output or ()
+    assert isinstance(part, TextPart) and len(part.text) < 300_000 and part.truncated_bytes > 0
 
 
 ANSWERS = st.builds(

@@ -19,7 +19,7 @@ from counterfoil.events import (
     UserPrompt,
     text_of,
 )
-from counterfoil.identity import arguments_digest, bytes_digest
+from counterfoil.identity import arguments_digest
 from counterfoil.policy.hook_merge import NOTHING, Merged, merge
 from counterfoil.ports import HookCall, HookPhase, Targets
 from counterfoil.state import OpenCall
@@ -60,7 +60,6 @@ async def fire(
     )
     if not answers:
         return NOTHING
-    digest = bytes_digest("counterfoil/result/v1", msgspec.json.encode(result.parts)) if result is not None else None
     return merge(
         phase,
         answers,
@@ -68,7 +67,7 @@ async def fire(
         ids=ctx.parts.ids,
         tool_call_id=call.tool_call_id if call is not None else None,
         arguments=call.arguments if call is not None else None,
-        result_digest=digest,
+        result=result.parts if result is not None else None,
     )
 
 
@@ -156,11 +155,11 @@ async def after_call(ctx: Context, call: OpenCall, result: CallFinished) -> Call
     replaced = result
     entries: list[Event | Entry] = []
     for record in merged.records:
-        original = ToolOriginal(parts=result.parts) if record.hook_id == merged.output_record else None
-        entries.append(Entry(HookRecorded(record=record), original))
+        before = merged.replaced.get(record.hook_id)
+        entries.append(Entry(HookRecorded(record=record), None if before is None else ToolOriginal(parts=before)))
     entries += [harness(context) for context in merged.contexts]
     if merged.output is not None and not failed:
-        replaced = msgspec.structs.replace(result, parts=(TextPart(text=merged.output),))
+        replaced = msgspec.structs.replace(result, parts=merged.output)
     await ctx.publisher.publish(*entries)
     return replaced
 

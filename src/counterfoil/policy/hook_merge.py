@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from counterfoil.events import HookRecord, Outcome, Severity
+from counterfoil.events import HookRecord, Outcome, Part, Severity, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import (
     Digest,
@@ -22,9 +22,10 @@ from counterfoil.identity import (
     SessionID,
     ToolCallID,
     arguments_digest,
-    bytes_digest,
+    result_digest,
 )
 from counterfoil.ports import HookAnswer, HookPhase
+from counterfoil.state.bounds import for_log
 
 MESSAGE_CHARACTERS = 2_000
 DIFF_CHARACTERS = 4_000
@@ -32,6 +33,7 @@ CONTEXT_CHARACTERS = 30_000
 
 BLOCKING: frozenset[str] = frozenset(
     {"UserPromptSubmit", "PreToolUse", "PermissionRequest", "PostToolBatch", "PreCompact", "Stop", "SubagentStop"}
+    | {"TeammateIdle", "TaskCreated", "TaskCompleted"}
 )
 """Phases in which a hook can block; only there does a failing hook with `on_failure: block` block."""
 
@@ -43,7 +45,8 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     """The sum of one firing. `records` have no revision yet: the publisher numbers them.
 
     `arguments`, with the record that changed them last: set where something changed and nothing blocked.
-    `output` replaces a result. `stop` ends the run. `request` answers a permission request.
+    `output` replaces a result; `replaced` has, for each record that replaced one, the exact parts that it replaced.
+    `stop` ends the run. `request` answers a permission request.
     """
 
     records: tuple[HookRecord, ...] = ()
@@ -52,8 +55,8 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] | None = None
     changed_by: HookID | None = None
     contexts: tuple[str, ...] = ()
-    output: str | None = None
-    output_record: HookID | None = None
+    output: tuple[Part, ...] | None = None
+    replaced: Mapping[HookID, tuple[Part, ...]] = msgspec.field(default_factory=dict)
     stop: str | None = None
     request: Literal["allow", "deny"] | None = None
     request_reason: str = ""
@@ -74,10 +77,10 @@ def merge(
     ids: IdSource,
     tool_call_id: ToolCallID | None = None,
     arguments: Mapping[str, Any] | None = None,
-    result_digest: Digest | None = None,
+    result: tuple[Part, ...] | None = None,
 ) -> Merged:
     """Any block or deny wins, else defer, else ask, else allow; changes apply one after the other."""
-    sum_of = _Sum(phase, session, ids, tool_call_id, dict(arguments) if arguments is not None else None, result_digest)
+    sum_of = _Sum(phase, session, ids, tool_call_id, dict(arguments) if arguments is not None else None, result)
     for answer in answers:
         sum_of.add(answer)
     return sum_of.merged()
@@ -93,10 +96,11 @@ class _Sum:
         ids: IdSource,
         tool_call_id: ToolCallID | None,
         arguments: dict[str, Any] | None,
-        result_digest: Digest | None,
+        result: tuple[Part, ...] | None,
     ) -> None:
         self.phase, self.session, self.ids, self.tool_call_id = phase, session, ids, tool_call_id
-        self.arguments, self.result_digest = arguments, result_digest
+        self.arguments, self.result = arguments, result
+        self.replaced: dict[HookID, tuple[Part, ...]] = {}
         self.records: list[HookRecord] = []
         self.contexts: list[str] = []
         self.values: dict[str, Any] = {}
@@ -135,6 +139,7 @@ class _Sum:
             arguments=self.arguments if changed else None,
             changed_by=self.changed_by if changed else None,
             contexts=tuple(self.contexts),
+            replaced=self.replaced,
             **self.values,
         )
 
@@ -202,16 +207,21 @@ class _Sum:
                 )
                 self.arguments = after
         if answer.updated_output is not None:
-            self.values["output"] = clean_text(answer.updated_output)
-            after_digest = bytes_digest("counterfoil/result/v1", self.values["output"].encode())
-            self.values["output_record"] = self._record(
-                answer,
-                "changed_output",
-                "notable",
-                "replaced the result",
-                before=self.result_digest,
-                after=after_digest,
-            )
+            self._replace(answer, answer.updated_output)
+
+    def _replace(self, answer: HookAnswer, output: str) -> None:
+        """Another result: what the hook before it left, or the tool's own, is what it replaces."""
+        before, after = self.result, for_log((TextPart(text=clean_text(output)),))
+        record = self._record(
+            answer,
+            "changed_output",
+            "notable" if not self.replaced else "warning",
+            "replaced the result" if not self.replaced else "replaced the result that another hook had replaced",
+            before=None if before is None else result_digest(before),
+            after=result_digest(after),
+        )
+        self.replaced[record] = before or ()
+        self.result = self.values["output"] = after
 
     def _raise(self, verdict: HookVerdict, reason: str) -> None:
         if _RANK[verdict] > _RANK[self.verdict]:
