@@ -152,6 +152,31 @@ def test_a_replaced_output_is_bounded_as_any_result_in_the_log_is() -> None:
     assert isinstance(part, TextPart) and len(part.text) < 300_000 and part.truncated_bytes > 0
 
 
+HIDDEN = "\x1b[2J\x9b1m\x7f\u202a\u202e\u2066\u2069\u200b\u200e\u2028\ufeff\U000e0041"
+
+
+@pytest.mark.parametrize("mark", HIDDEN.replace("[2J", "").replace("1m", ""))
+def test_nothing_that_acts_on_a_terminal_or_hides_is_published(mark: str) -> None:
+    text = f"a{mark}b"
+    found = merged(
+        said("1", updated_input={"command": text, text: 1}, permission="deny", permission_reason=text),
+        said("2", system_message=text, additional_context=text, failure=None, warnings=(text,)),
+        said("3", failure=text),
+        said("4", proceed=False, stop_reason=text),
+        said("5", blocked=True, reason=text),
+    )
+    asked = merged(said(request="deny", request_message=text, interrupt=True), phase="PermissionRequest")
+    published = [r.message + r.diff for r in (*found.records, *asked.records)]
+    assert len(published) == 10 and all(mark not in shown for shown in published)
+    assert not any(mark in shown for shown in (found.reason, found.stop, asked.stop, asked.request_reason) if shown)
+    assert any(f"U+{ord(mark):04X}" in shown or "␛" in shown or "␡" in shown for shown in published)
+
+
+def test_a_line_separator_inside_a_value_is_no_line_of_the_diff() -> None:
+    (record,) = merged(said(updated_input={"command": "a\u2028b\x85c"})).records
+    assert '+ "command": "a<U+2028>b<U+0085>c"' in record.diff.split("\n")
+
+
 ANSWERS = st.builds(
     lambda fields, change, context: said(**fields, updated_input=change, additional_context=context),
     st.sampled_from(list(SAYS.values())),

@@ -14,6 +14,7 @@ import msgspec
 
 from counterfoil.events import HookRecord, Outcome, Part, Severity, TextPart
 from counterfoil.events.codec import clean_text
+from counterfoil.events.visible import visible
 from counterfoil.identity import (
     Digest,
     HookID,
@@ -118,7 +119,7 @@ class _Sum:
         if not answer.proceed:
             reason = answer.stop_reason or "the hook stopped the run"
             self._record(answer, "stopped", "blocking", reason)
-            self.values["stop"] = reason
+            self.values["stop"] = _shown(reason)[:MESSAGE_CHARACTERS]
         self._decide(answer)
         self._change(answer)
         if answer.additional_context:
@@ -159,7 +160,7 @@ class _Sum:
                 self._record(answer, "added_context", "warning", reason)
             elif self.phase == "PostToolBatch":
                 self._record(answer, "stopped", "blocking", reason)
-                self.values["stop"] = reason
+                self.values["stop"] = _shown(reason)[:MESSAGE_CHARACTERS]
             elif self.phase in BLOCKING:
                 self._record(answer, "blocked", "blocking", reason)
                 self._raise("block", reason)
@@ -185,9 +186,9 @@ class _Sum:
         self._record(answer, "denied" if denies else "allowed", "blocking" if denies else "benign", said)
         if denies or self.values.get("request") is None:
             self.values["request"] = answer.request
-            self.values["request_reason"] = said
+            self.values["request_reason"] = _shown(said)[:MESSAGE_CHARACTERS]
         if denies and answer.interrupt:
-            self.values["stop"] = said
+            self.values["stop"] = _shown(said)[:MESSAGE_CHARACTERS]
             self._record(answer, "stopped", "blocking", said)
 
     def _change(self, answer: HookAnswer) -> None:
@@ -225,7 +226,7 @@ class _Sum:
 
     def _raise(self, verdict: HookVerdict, reason: str) -> None:
         if _RANK[verdict] > _RANK[self.verdict]:
-            self.verdict, self.reason = verdict, clean_text(reason)[:MESSAGE_CHARACTERS]
+            self.verdict, self.reason = verdict, _shown(reason)[:MESSAGE_CHARACTERS]
 
     def _record(
         self,
@@ -249,7 +250,7 @@ class _Sum:
                 definition=answer.definition,
                 outcome=outcome,
                 severity=severity,
-                message=clean_text(message)[:MESSAGE_CHARACTERS],
+                message=_shown(message)[:MESSAGE_CHARACTERS],
                 before=before,
                 after=after,
                 diff=diff,
@@ -261,13 +262,18 @@ class _Sum:
         return hook_id
 
 
+def _shown(text: str) -> str:
+    """Text for people: surrogate pairs are their character, and whatever acts or can't be seen is made visible."""
+    return visible(clean_text(text))
+
+
 def diff_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """A bounded unified diff of two argument objects, as indented JSON."""
     old, new = (
-        json.dumps(v, indent=1, sort_keys=True, ensure_ascii=False)[:200_000].splitlines() for v in (before, after)
+        json.dumps(v, indent=1, sort_keys=True, ensure_ascii=False)[:200_000].split("\n") for v in (before, after)
     )
     lines = difflib.unified_diff(old, new, "before", "after", lineterm="", n=1)
-    text = clean_text("\n".join(lines))
+    text = _shown("\n".join(lines))
     return text if len(text) <= DIFF_CHARACTERS else text[:DIFF_CHARACTERS] + "\n…"
 
 
