@@ -152,6 +152,28 @@ def test_a_replaced_output_is_bounded_as_any_result_in_the_log_is() -> None:
     assert isinstance(part, TextPart) and len(part.text) < 300_000 and part.truncated_bytes > 0
 
 
+@pytest.mark.parametrize(
+    "other",
+    [{"request": "deny"}, {"blocked": True, "reason": "no"}, {"failure": "crashed", "on_failure": "block"}],
+)
+@pytest.mark.parametrize("denied_first", [True, False])
+def test_arguments_of_a_permission_request_that_is_denied_beside_change_nothing(
+    other: dict[str, Any], denied_first: bool
+) -> None:
+    answers = [said("a", request="allow", updated_input={"command": "x"}), said("b", **other)]
+    found = merged(*(reversed(answers) if denied_first else answers), phase="PermissionRequest")
+    assert found.arguments is None and found.changed_by is None
+    assert "changed_input" not in [r.outcome for r in found.records]
+    assert any(r.outcome == "notice" and "aren't used" in r.message for r in found.records)
+
+
+def test_arguments_of_a_permission_request_that_is_allowed_change_the_call() -> None:
+    answers = [said(request="allow", updated_input={"command": "x"}), said(failure="crashed"), said()]
+    found = merged(*answers, phase="PermissionRequest")
+    assert found.arguments == {"command": "x"} and found.request == "allow"
+    assert [r.outcome for r in found.records] == ["allowed", "changed_input", "failed"]
+
+
 HIDDEN = "\x1b[2J\x9b1m\x7f\u202a\u202e\u2066\u2069\u200b\u200e\u2028\ufeff\U000e0041"
 
 

@@ -82,9 +82,18 @@ def merge(
 ) -> Merged:
     """Any block or deny wins, else defer, else ask, else allow; changes apply one after the other."""
     sum_of = _Sum(phase, session, ids, tool_call_id, dict(arguments) if arguments is not None else None, result)
+    sum_of.refused = phase == "PermissionRequest" and not _grants(answers)
     for answer in answers:
         sum_of.add(answer)
     return sum_of.merged()
+
+
+def _grants(answers: Sequence[HookAnswer]) -> bool:
+    """Whether a permission request is granted: one hook allows, and none denies, blocks, or blocks by failing."""
+    heard = [a for a in answers if a.failure is None]
+    denied = any(a.blocked or a.request == "deny" or a.permission == "deny" for a in heard)
+    failed = any(a.failure is not None and a.on_failure == "block" for a in answers)
+    return not denied and not failed and any(a.request == "allow" for a in heard)
 
 
 class _Sum:
@@ -102,6 +111,7 @@ class _Sum:
         self.phase, self.session, self.ids, self.tool_call_id = phase, session, ids, tool_call_id
         self.arguments, self.result = arguments, result
         self.replaced: dict[HookID, tuple[Part, ...]] = {}
+        self.refused = False
         self.records: list[HookRecord] = []
         self.contexts: list[str] = []
         self.values: dict[str, Any] = {}
@@ -192,23 +202,28 @@ class _Sum:
             self._record(answer, "stopped", "blocking", said)
 
     def _change(self, answer: HookAnswer) -> None:
-        if answer.updated_input is not None and self.arguments is not None:
-            before, after = self.arguments, answer.updated_input
-            if before != after:
-                again = self.changed_by is not None
-                text = "changed arguments that another hook had changed" if again else "changed the arguments"
-                self.changed_by = self._record(
-                    answer,
-                    "changed_input",
-                    "warning" if again else "notable",
-                    text,
-                    before=arguments_digest(before),
-                    after=arguments_digest(after),
-                    diff=diff_of(before, after),
-                )
-                self.arguments = after
+        before, after = self.arguments, answer.updated_input
+        if before is not None and after is not None and before != after:
+            if self.refused:
+                self._record(answer, "notice", "notable", "its changed arguments aren't used: nothing was allowed")
+            else:
+                self._rewrite(answer, before, after)
         if answer.updated_output is not None:
             self._replace(answer, answer.updated_output)
+
+    def _rewrite(self, answer: HookAnswer, before: dict[str, Any], after: dict[str, Any]) -> None:
+        """Other arguments: what the hook before it left, or the model's own, is what they change."""
+        again = self.changed_by is not None
+        self.changed_by = self._record(
+            answer,
+            "changed_input",
+            "warning" if again else "notable",
+            "changed arguments that another hook had changed" if again else "changed the arguments",
+            before=arguments_digest(before),
+            after=arguments_digest(after),
+            diff=diff_of(before, after),
+        )
+        self.arguments = after
 
     def _replace(self, answer: HookAnswer, output: str) -> None:
         """Another result: what the hook before it left, or the tool's own, is what it replaces."""
