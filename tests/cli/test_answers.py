@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from typing import Any
 
 import pytest
@@ -75,6 +77,19 @@ def test_an_unknown_ask_is_unknown(cli: Cli) -> None:
         result = cli("answer", name, "allow")
         assert result.code == 1
         assert "no ask" in one_line(result)
+
+
+def test_a_damaged_log_hides_no_ask_of_another_one(cli: Cli) -> None:
+    _, _, ask = parked(cli)
+    cli("run", "x", "--script", cli.script(SAY))
+    bad = cli("sessions", "list", "--json").json[0]["session_id"]
+    with contextlib.closing(sqlite3.connect(cli.state / "counterfoil.db")) as db:
+        (number,) = db.execute("select no from sessions where session_id=?", (bad,)).fetchone()
+        db.execute("update events set public = 'text' where place >> 40 = ?", (number,))
+        db.commit()
+    assert cli("answer", ask, "deny").code == 0
+    assert "is settled: deny" in one_line(cli("answer", ask, "allow"))
+    assert "damaged" in one_line(cli("answer", "ask_nothing", "allow"))
 
 
 def test_a_copy_of_an_ask_is_told_by_the_log_that_it_was_opened_in(cli: Cli) -> None:

@@ -18,6 +18,7 @@ from counterfoil.errors import (
     AskIsSettled,
     AskNotFound,
     AskWithdrawn,
+    LogDamaged,
     SessionHeld,
     SessionNotFound,
     UsageError,
@@ -144,10 +145,17 @@ async def _directly(local: LocalService, session_id: SessionID, letter: AnswerLe
 
 
 async def _find(store: EventStore, ask_id: AskID) -> tuple[SessionID, AskView] | None:
-    """The session in which the ask was opened, and how it stands: looked for where asks are open, then everywhere."""
-    listed = await store.sessions(limit=MANY)
-    for summary in sorted(listed, key=lambda one: not one.open_asks):
-        if not await _names(store, summary.session_id, ask_id):
+    """The session in which the ask was opened, and how it stands: looked for where asks are open, then everywhere.
+
+    A log that can't be read hides no other one. Raises `LogDamaged` where the ask may be in it.
+    """
+    damaged: LogDamaged | None = None
+    for summary in sorted(await store.sessions(limit=MANY), key=lambda one: not one.open_asks):
+        try:
+            if not await _names(store, summary.session_id, ask_id):
+                continue
+        except LogDamaged as fault:
+            damaged = fault
             continue
         seen = await read_scrollback(store, summary.session_id)
         view = _ask(seen, ask_id)
@@ -157,6 +165,8 @@ async def _find(store: EventStore, ask_id: AskID) -> tuple[SessionID, AskView] |
         if view.state == "open" or origin == summary.session_id:
             return summary.session_id, view
         return await _at_origin(store, origin, ask_id) or (summary.session_id, view)
+    if damaged is not None:
+        raise damaged
     return None
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from counterfoil.errors import StoreError
 
 T = TypeVar("T")
-POLL = 0.02
+POLL = 0.04
 """Seconds between two looks at a database that other processes write to."""
 
 
