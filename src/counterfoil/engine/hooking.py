@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Any
 
 import msgspec
 
 from counterfoil.engine.context import Context, Stop
+from counterfoil.errors import CounterfoilError
 from counterfoil.events import (
     CallEffective,
     CallFinished,
@@ -25,6 +28,7 @@ from counterfoil.ports import HookCall, HookPhase, Targets
 from counterfoil.state import OpenCall
 
 MAX_STOP_CONTINUATIONS = 8
+log = logging.getLogger("counterfoil.engine")
 
 _MODES: dict[Mode, str] = {
     "default": "default",
@@ -133,15 +137,38 @@ async def permission_request(ctx: Context, call: OpenCall, targets: Targets, rul
     return merged
 
 
-async def permission_denied(ctx: Context, call: OpenCall, reason: str) -> bool:
-    """PermissionDenied. True where a hook lets the model try again."""
-    merged = await fire(ctx, "PermissionDenied", about(call) | {"reason": reason}, match=call.tool, call=call)
+async def touched(ctx: Context, call: OpenCall) -> Targets | None:
+    """What `call` touches, as its tool says, for the `if` of hooks. None where that can't be determined: an `if` then
+    looks at the arguments.
+    """
+    tool = ctx.toolset.get(call.tool)
+    if tool is None:
+        return None
+    try:
+        return await asyncio.to_thread(tool.targets, ctx.tool_context(call), call.arguments)
+    except (CounterfoilError, OSError, ValueError) as fault:
+        log.info("what call %s touches can't be determined for its hooks: %s", call.tool_call_id, fault)
+        return None
+
+
+async def permission_denied(ctx: Context, call: OpenCall, reason: str, targets: Targets | None = None) -> bool:
+    """PermissionDenied. True where a hook lets the model try again. Without `targets` the tool is asked for them."""
+    if not ctx.hooks.wants("PermissionDenied"):
+        return False
+    fields = about(call) | {"reason": reason}
+    targets = targets or await touched(ctx, call)
+    merged = await fire(ctx, "PermissionDenied", fields, match=call.tool, call=call, targets=targets)
     await ctx.publish(*events_of(merged))
     return merged.retry
 
 
-async def after_call(ctx: Context, call: OpenCall, result: CallFinished) -> CallFinished:
-    """PostToolUse, or PostToolUseFailure: may replace the result that the model sees, or add context."""
+async def after_call(
+    ctx: Context, call: OpenCall, result: CallFinished, targets: Targets | None = None
+) -> CallFinished:
+    """PostToolUse, or PostToolUseFailure: may replace the result that the model sees, or add context.
+
+    Without `targets` the tool is asked for them.
+    """
     failed = result.status != "ok"
     phase: HookPhase = "PostToolUseFailure" if failed else "PostToolUse"
     if not ctx.hooks.wants(phase):
@@ -151,7 +178,8 @@ async def after_call(ctx: Context, call: OpenCall, result: CallFinished) -> Call
     fields |= (
         {"error": text, "is_interrupt": result.status == "interrupted"} if failed else {"tool_response": _told(text)}
     )
-    merged = await fire(ctx, phase, fields, match=call.tool, call=call, result=result)
+    targets = targets or await touched(ctx, call)
+    merged = await fire(ctx, phase, fields, match=call.tool, call=call, targets=targets, result=result)
     replaced = result
     entries: list[Event | Entry] = []
     for record in merged.records:

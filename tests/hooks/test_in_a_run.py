@@ -1,0 +1,79 @@
+"""Hooks in a whole run: what `if` looks at, and what stays of each outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from counterfoil.engine import Session
+from counterfoil.events import CallFinished, HookRecorded, ToolOriginal, text_of
+from counterfoil.events.codec import decode_private, event_of
+from counterfoil.identity import START, result_digest
+from counterfoil.policy.permissions import Rules
+from counterfoil.ports import HookPhase, Targets, ToolContext
+from tests.engine.test_hooks import ONE, hook, records, rig_with, specific
+from tests.support.harness import CountingTool, Rig, call, turn
+
+
+class Remote(CountingTool):
+    """A tool whose arguments don't show what it touches: only the tool itself knows."""
+
+    def targets(self, ctx: ToolContext, arguments: Mapping[str, Any]) -> Targets:
+        if arguments.get("broken"):
+            raise ValueError("nobody knows")
+        return Targets(domain=f"{arguments['where']}.example.org")
+
+
+def said(phase: str) -> Any:
+    return lambda event: {"systemMessage": phase}
+
+
+@pytest.mark.parametrize("phase", ["PostToolUse", "PostToolUseFailure", "PermissionDenied"])
+@pytest.mark.parametrize(("where", "fires"), [("docs", True), ("other", False)])
+async def test_if_looks_at_what_the_call_touched_also_after_it(phase: HookPhase, where: str, fires: bool) -> None:
+    def fails(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        if phase == "PostToolUseFailure":
+            raise RuntimeError("no")
+        return "fine"
+
+    rules = Rules(deny=("WebFetch",)) if phase == "PermissionDenied" else Rules()
+    script = {"turns": [turn(call("WebFetch", where=where)), {"text": "done"}]}
+    about = hook(phase, said(phase), condition="WebFetch(domain:docs.example.org)")
+    rig = rig_with(script, about, tools=[Remote("WebFetch", behaviour=fails)], rules=rules)
+    async with await rig.session() as session:
+        await session.prompt("go")
+    assert [r.message for r in await records(rig, session)] == ([phase] if fires else [])
+
+
+async def test_targets_that_can_not_be_determined_lose_no_hook_that_has_no_if() -> None:
+    script = {"turns": [turn(call("WebFetch", broken=True)), {"text": "done"}]}
+    rig = rig_with(script, hook("PermissionDenied", said("told")), tools=[Remote("WebFetch")])
+    async with await rig.session() as session:
+        await session.prompt("go")
+    assert [r.message for r in await records(rig, session)] == ["told"]
+
+
+def replaces(text: str) -> Any:
+    return lambda event: specific("PostToolUse", updatedToolOutput=text)
+
+
+async def originals(rig: Rig, session: Session) -> list[tuple[Any, Any]]:
+    rows = await rig.store.read(session.id, START, 1000)
+    return [(event_of(row), decode_private(row.private)) for row in rows if row.kind == "hook.recorded"]
+
+
+async def test_the_original_is_kept_where_two_hooks_replace_the_output() -> None:
+    tool = CountingTool("act", behaviour=lambda c, a: "the tool's own")
+    both = [hook("PostToolUse", replaces(text)) for text in ("first", "second")]
+    rig = rig_with(ONE, *both, tools=[tool])
+    async with await rig.session() as session:
+        await session.prompt("go")
+    (result,) = [e for e in await rig.log(session.id) if isinstance(e, CallFinished)]
+    (one, kept), (two, between) = await originals(rig, session)
+    assert isinstance(one, HookRecorded) and isinstance(two, HookRecorded)
+    assert isinstance(kept, ToolOriginal) and isinstance(between, ToolOriginal)
+    assert [text_of(p) for p in (kept.parts, between.parts, result.parts)] == ["the tool's own", "first", "second"]
+    chain = [one.record.before, one.record.after, two.record.before, two.record.after]
+    assert chain == [result_digest(p) for p in (kept.parts, between.parts, between.parts, result.parts)]
