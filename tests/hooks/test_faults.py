@@ -102,7 +102,7 @@ async def test_a_python_hook_that_hangs_is_left_at_its_time_and_holds_up_nothing
 
 
 async def test_faults_of_settings_and_of_the_model_are_answers(tmp_path: Path) -> None:
-    async def ask(question: str) -> str:
+    async def ask(question: str, model: str) -> str:
         raise RuntimeError("no such model")
 
     local = {"kind": "http", "url": "http://127.0.0.1:1/"}
@@ -116,7 +116,7 @@ async def test_faults_of_settings_and_of_the_model_are_answers(tmp_path: Path) -
 async def test_a_prompt_hook_is_told_what_it_is_not_shown(tmp_path: Path) -> None:
     asked: list[str] = []
 
-    async def ask(question: str) -> str:
+    async def ask(question: str, model: str) -> str:
         asked.append(question)
         return '{"ok": true}'
 

@@ -166,7 +166,7 @@ async def test_a_prompt_hook_never_takes_an_unclear_answer_for_a_yes(tmp_path: P
     definition = HookDefinition(name="p", tier="user", phase="PreToolUse", kind="prompt", prompt="Is it safe?")
     for text, expected in (('{"ok": true}', "fine"), ('{"ok": false, "reason": "no"}', "no"), ("sure!", "failure")):
 
-        async def ask(question: str, text: str = text) -> str:
+        async def ask(question: str, model: str, text: str = text) -> str:
             assert "<event>" in question
             return text
 

@@ -23,6 +23,7 @@ _NAMES = re.compile(r"[A-Za-z0-9_|-]+")
 class HookDefinition(Value, frozen=True, kw_only=True):
     """One handler. `kind` says which of `command`, `url`, `entry`, `prompt` is used. `timeout` is in seconds.
 
+    `model` answers a prompt: `provider/model`, or a model of the session's provider; empty: the session's own.
     `condition` is the permission-style rule of `if`. `background` (`async`): it can't decide anything.
     `place` is the file and line that configured it.
     """
@@ -37,6 +38,7 @@ class HookDefinition(Value, frozen=True, kw_only=True):
     headers: dict[str, str] = {}  # noqa: RUF012 - a struct copies its defaults
     entry: str = ""
     prompt: str = ""
+    model: str = ""
     timeout: float = 60.0
     condition: str | None = None
     once: bool = False
@@ -51,9 +53,9 @@ class HookDefinition(Value, frozen=True, kw_only=True):
         return Definition(name=self.name, tier=self.tier)
 
     @property
-    def handler(self) -> tuple[str, str, str]:
+    def handler(self) -> tuple[str, str, str, str]:
         """What makes two definitions of one phase the same handler."""
-        return self.phase, self.kind, self.command or self.url or self.entry or self.prompt
+        return self.phase, self.kind, self.command or self.url or self.entry or self.prompt, self.model
 
 
 WITHOUT_MATCHER: frozenset[str] = frozenset(

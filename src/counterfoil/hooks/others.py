@@ -20,8 +20,8 @@ from counterfoil.hooks.answer import OUTPUT_BYTES, answer, from_text
 from counterfoil.hooks.definition import HookDefinition
 from counterfoil.ports import HookAnswer
 
-AskModel = Callable[[str], Awaitable[str]]
-"""Asks a model once and returns its text."""
+AskModel = Callable[[str, str], Awaitable[str]]
+"""Asks a model once and returns its text: the question, and the model that the hook names (empty: the session's)."""
 
 EVENT_CHARACTERS = 100_000
 
@@ -176,7 +176,7 @@ async def run_prompt(definition: HookDefinition, payload: bytes, ask_model: AskM
         return answer(definition, failure="no model is configured for prompt hooks")
     question = _question(definition.prompt, payload.decode("utf-8", "replace"))
     try:
-        text = await ask_model(question)
+        text = await ask_model(question, definition.model)
         said = loads(text[text.find("{") : text.rfind("}") + 1] or text)
     except CounterfoilError as fault:
         return answer(definition, failure=fault.message)

@@ -23,9 +23,10 @@ from counterfoil.ports import HookPhase
 
 PHASES: tuple[str, ...] = get_args(HookPhase)
 _KINDS = {"command": "command", "http": "url", "python": "python", "prompt": "prompt"}
+_ONLY_FOR = {"headers": "http", "model": "prompt"}
 _KNOWN = frozenset(
     {"type", "command", "url", "headers", "python", "prompt", "timeout", "if", "once", "async", "on_failure", "name"}
-    | {"statusMessage", "status_message", "matcher"}
+    | {"statusMessage", "status_message", "matcher", "model"}
 )
 
 
@@ -102,7 +103,8 @@ class _Reader:
         if not isinstance(kind, str) or kind not in _KINDS:
             self.fail(f"{place}: a hook of type {kind!r:.80} can't run here; the types are {', '.join(_KINDS)}")
             return
-        others = {field for k, field in _KINDS.items() if k != kind} | (set() if kind == "http" else {"headers"})
+        others = {field for k, field in _KINDS.items() if k != kind}
+        others |= {field for field, k in _ONLY_FOR.items() if k != kind}
         self._unused(place, {name for name in value if name not in _KNOWN or name in others})
         self._never_looked_at(phase, value, place, matcher)
         fields = value
@@ -117,6 +119,7 @@ class _Reader:
             "on_failure": fields.get("on_failure", self._default_failure(phase)),
             "status_message": fields.get("status_message", fields.get("statusMessage", "")),
             "headers": fields.get("headers", {}),
+            "model": fields.get("model", "") if kind == "prompt" else "",
             "name": fields.get("name") or _name(phase, str(fields.get(_KINDS[kind]))),
         }
         try:

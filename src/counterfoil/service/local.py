@@ -131,9 +131,17 @@ class LocalService:
         if not self._hooks:
             return NO_HOOKS
         from counterfoil.hooks import Hooks
+        from counterfoil.hooks.model import model_asker
+        from counterfoil.service.prompting import provider_of
         from counterfoil.tools.environment import scrubbed
 
-        return Hooks(self._hooks, cwd=meta.workspace, environment=scrubbed(self._env), place=_place(meta))
+        return Hooks(
+            self._hooks,
+            cwd=meta.workspace,
+            environment=scrubbed(self._env),
+            place=_place(meta),
+            ask_model=model_asker(provider_of(self.settings, meta, self._provider)),
+        )
 
     async def close(self) -> None:
         """Give up the store."""
