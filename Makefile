@@ -1,7 +1,7 @@
 # Each target makes its own virtual environment first: with uv where it is present, else with venv and pip.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint fix bench lock clean peers
+.PHONY: help demo test soak lint fix proto bench lock clean peers
 
 BIN := .venv/bin
 STAMP := .venv/.stamp
@@ -49,6 +49,9 @@ lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+proto: $(STAMP) ## make src/counterfoil/api/v1 from proto/
+	@$(BIN)/python scripts/generate_proto.py
 
 fix: $(STAMP) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .

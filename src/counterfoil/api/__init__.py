@@ -1,0 +1,1 @@
+"""The public API: generated contract and thin mappings, no decisions."""
