@@ -28,11 +28,17 @@ def nothing_hidden(path: Path) -> bool:
     return False
 
 
+def no_variables() -> Mapping[str, str]:
+    """Nothing is added to the environment of commands."""
+    return {}
+
+
 class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the built-in tools of a session behave.
 
     `hidden` says which (absolute, also resolved) paths searches leave out, as deny rules on Read want it.
     `extra_environment` names variables that commands see although they are not on the list of harmless ones.
+    `variables` are what hooks set for the session's commands, asked for with each command.
     `sandbox` runs commands in bubblewrap, with the network where `sandbox_network` says so; it is never
     silently left out. `allow_private` lets WebFetch reach private and loopback addresses.
     `ripgrep` uses `rg` where it is installed.
@@ -40,6 +46,7 @@ class ToolOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     hidden: Callable[[Path], bool] = nothing_hidden
     extra_environment: tuple[str, ...] = ()
+    variables: Callable[[], Mapping[str, str]] = no_variables
     sandbox: Literal["off", "bwrap"] = "off"
     sandbox_network: bool = False
     allow_private: bool = False

@@ -57,7 +57,8 @@ class Bash(BuiltinTool[BashArguments]):
         """Run it, in the background where that is asked."""
         options, workspace = self.session.options, self.session.workspace
         given = ctx.environment if self.session.environment is None else self.session.environment
-        environment = {**scrubbed(given, options.extra_environment), "PWD": str(workspace.root)}
+        base = scrubbed(given, options.extra_environment)
+        environment = {**base, **options.variables(), "PWD": str(workspace.root)}
         argv = process.shell_argv(args.command)
         if options.sandbox == "bwrap":
             argv = sandboxed(argv, roots=workspace.roots, network=options.sandbox_network)

@@ -53,9 +53,35 @@ def _harmless(name: str, value: str) -> bool:
     return not _SECRET_NAME.search(name) and not looks_secret(value)
 
 
+_CHANGES_WHAT_RUNS = re.compile(
+    r"LD_.*|DYLD_.*|BASH_.*|BASHOPTS|SHELLOPTS|ENV|IFS|PS[0-4]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|ZDOTDIR|HOME|SHELL"
+    r"|GIT_(?!(?:AUTHOR|COMMITTER)_).*|.*PAGER|(?:.*_)?EDITOR|VISUAL|BROWSER|.*ASKPASS|.*_RSH|LESS.*|SSH_.*|SUDO_.*"
+    r"|PYTHON(?:STARTUP|HOME|INSPECT|BREAKPOINT|WARNINGS|EXECUTABLE)|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
+    r"|.*JAVA_(?:TOOL_)?OPTIONS|RUSTC_.*WRAPPER|GCONV_PATH|LOCPATH|HOSTALIASES|MALLOC_.*|GNUPGHOME|COUNTERFOIL_.*"
+    r"|.*PROXY|.*_proxy|SSL_CERT_.*|.*CA_BUNDLE|NODE_EXTRA_CA_CERTS|NODE_TLS_.*"
+)
+_OF_THE_SHELL = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "UID", "EUID", "PPID"})
+_IDENTITY = re.compile(r"GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)")
+
+
+def refusal(name: str, value: str) -> str | None:
+    """Why a hook may not set this variable for the commands of a session; None where it may.
+
+    `PATH`, `PYTHONPATH` and the like may be set: setting up a session is what such hooks are for. What makes programs
+    load or start something else, sends traffic elsewhere, or is a secret may not.
+    """
+    if name in FIXED or name in _OF_THE_SHELL:
+        return "is set by the harness"
+    if _CHANGES_WHAT_RUNS.fullmatch(name):
+        return "changes what other programs run or whom they talk to"
+    if (_SECRET_NAME.search(name) and not _IDENTITY.fullmatch(name)) or looks_secret(value):
+        return "looks like a secret"
+    return "has a value that no program can be given" if "\0" in value else None
+
+
 def looks_secret(value: str) -> bool:
     """Does `value` hold something of the shape of a key, a token, a private key or a URL with a password?"""
     return _SECRET_VALUE.search(value) is not None
 
 
-__all__ = ["FIXED", "looks_secret", "scrubbed"]
+__all__ = ["FIXED", "looks_secret", "refusal", "scrubbed"]
