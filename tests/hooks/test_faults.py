@@ -17,7 +17,8 @@ import pytest
 from counterfoil.hooks import HookDefinition
 from counterfoil.hooks.others import EVENT_CHARACTERS, url_allowed
 from counterfoil.hooks.parse import parse_json, parse_table
-from counterfoil.ports import HookAnswer, HookCall, HookPhase, Targets
+from counterfoil.ports import HookPhase, Targets
+from counterfoil.tools.variables import SessionVariables
 from tests.hooks.test_runner import fire, hook, hooks_of
 from tests.support.processes import runs
 
@@ -195,12 +196,25 @@ async def test_background_hooks_never_keep_one_waiting_that_decides(tmp_path: Pa
 
 
 async def test_what_a_background_hook_came_to_is_told_with_its_firing(tmp_path: Path) -> None:
-    told: list[tuple[HookCall, HookAnswer]] = []
-    runner = hooks_of(tmp_path, hook("exit 9", background=True), late=lambda call, said: told.append((call, said)))
+    runner = hooks_of(tmp_path, hook("exit 9", background=True))
     await fire(runner, tool_call_id="call_1")
+    assert runner.wants("SessionEnd") and not runner.wants("SessionStart")
     await runner.close()
-    ((call, said),) = told
+    assert runner.wants("Stop") and not runner.wants("SessionStart")
+    ((call, said),) = runner.late()
     assert call.tool_call_id == "call_1" and "exit code 9" in (said.failure or "")
+    assert runner.late() == [] and not runner.wants("Stop")
+
+
+async def test_a_background_hook_that_is_ended_with_the_session_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("counterfoil.hooks.runner._CLOSING", 0.01)
+    runner = hooks_of(tmp_path, hook("sleep 300", background=True))
+    await fire(runner)
+    await runner.close()
+    ((_, said),) = runner.late()
+    assert said.failure == "was ended: the session is closed"
 
 
 @pytest.mark.parametrize("phase", ["PostToolUse", "PermissionDenied"])
@@ -227,7 +241,8 @@ async def test_a_matcher_on_an_event_without_names_does_not_keep_the_hook_from_f
 
 async def test_the_file_for_variables_is_named_at_the_start_of_a_session_alone(tmp_path: Path) -> None:
     ask = 'test -n "$CLAUDE_ENV_FILE" && exit 2; exit 0'
-    runner = hooks_of(tmp_path, hook(ask, phase="SessionStart"), hook(ask), env_file=str(tmp_path / "env"))
+    variables = SessionVariables(tmp_path / "variables.json", {})
+    runner = hooks_of(tmp_path, hook(ask, phase="SessionStart"), hook(ask), variables=variables)
     (start,) = await fire(runner, phase="SessionStart", match="startup")
     (call,) = await fire(runner)
     assert start.blocked and not call.blocked

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from counterfoil.engine import Session
-from counterfoil.events import CallFinished, HookRecorded, ToolOriginal, text_of
+from counterfoil.events import CallFinished, HookRecorded, Notice, ToolOriginal, text_of
 from counterfoil.events.codec import decode_private, event_of
+from counterfoil.hooks import HookDefinition
 from counterfoil.identity import START, result_digest
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import HookPhase, Targets, ToolContext
@@ -77,3 +81,46 @@ async def test_the_original_is_kept_where_two_hooks_replace_the_output() -> None
     assert [text_of(p) for p in (kept.parts, between.parts, result.parts)] == ["the tool's own", "first", "second"]
     chain = [one.record.before, one.record.after, two.record.before, two.record.after]
     assert chain == [result_digest(p) for p in (kept.parts, between.parts, between.parts, result.parts)]
+
+
+async def test_what_a_background_hook_came_to_is_published_while_the_run_goes_on() -> None:
+    done = asyncio.Event()
+
+    async def slow(event: dict[str, Any]) -> dict[str, Any] | None:
+        done.set()
+        return specific("PreToolUse", permissionDecision="deny", permissionDecisionReason="too late")
+
+    async def waits(ctx: ToolContext, arguments: Mapping[str, Any]) -> str:
+        await done.wait()
+        return "ran"
+
+    tool = CountingTool("act", behaviour=waits)
+    rig = rig_with(ONE, hook("PreToolUse", cast(Any, slow), background=True), tools=[tool])
+    async with await rig.session() as session:
+        await session.prompt("go")
+    (notice,) = [e for e in await rig.log(session.id) if isinstance(e, Notice)]
+    assert notice.code == "hook_late" and notice.severity == "warning"
+    assert f"PreToolUse of call {tool.runs[0][0]}" in notice.text and "not used: `deny` too late" in notice.text
+    assert await records(rig, session) == []
+
+
+async def test_what_a_background_hook_came_to_at_the_very_end_is_published_before_the_session_closes(
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(tmp_path / "gate")
+    fails = HookDefinition(
+        name="slow",
+        tier="user",
+        phase="PostToolUse",
+        command=f"cat {tmp_path / 'gate'} > /dev/null; exit 3",
+        background=True,
+    )
+    rig = rig_with(ONE, fails)
+    session = await rig.session()
+    await session.prompt("go")
+    assert not [e for e in await rig.log(session.id) if isinstance(e, Notice)]
+    opened = asyncio.ensure_future(asyncio.to_thread((tmp_path / "gate").write_text, "go"))
+    await session.close()
+    await opened
+    (notice,) = [e for e in await rig.log(session.id) if isinstance(e, Notice)]
+    assert "hook slow (PostToolUse of call" in notice.text and "exit code 3" in notice.text

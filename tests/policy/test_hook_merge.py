@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from counterfoil.events import Definition, TextPart
 from counterfoil.identity import RandomIds, SessionID, ToolCallID, arguments_digest, result_digest
-from counterfoil.policy.hook_merge import BLOCKING, DIFF_CHARACTERS, Merged, merge
-from counterfoil.ports import HookAnswer, HookPhase
+from counterfoil.policy.hook_merge import BLOCKING, DIFF_CHARACTERS, Merged, late_notices, merge
+from counterfoil.ports import HookAnswer, HookCall, HookPhase
 from tests.support.strategies import examples
 
 SESSION = SessionID("ses_1")
@@ -172,6 +172,27 @@ def test_arguments_of_a_permission_request_that_is_allowed_change_the_call() -> 
     found = merged(*answers, phase="PermissionRequest")
     assert found.arguments == {"command": "x"} and found.request == "allow"
     assert [r.outcome for r in found.records] == ["allowed", "changed_input", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "severity", "text"),
+    [
+        ({"failure": "crashed"}, "warning", "failed: crashed"),
+        ({"blocked": True, "reason": "no\x1b"}, "warning", "decides nothing; not used: its block: no␛"),
+        ({"permission": "deny"}, "warning", "not used: `deny`"),
+        ({"updated_input": {}}, "warning", "not used: `updatedInput`"),
+        ({"additional_context": "c"}, "warning", "not used: `additionalContext`"),
+        ({"proceed": False}, "warning", "not used: `continue: false`"),
+        ({"system_message": "done"}, "notable", "done"),
+        ({"warnings": ("odd",)}, "warning", "odd"),
+    ],
+)
+def test_what_a_background_hook_said_is_told_with_its_call(fields: dict[str, Any], severity: str, text: str) -> None:
+    call = HookCall(phase="PostToolUse", payload={}, tool_call_id=CALL)
+    (notice,) = late_notices(call, said("h", **fields))
+    assert (notice.severity, notice.code) == (severity, "hook_late")
+    assert notice.text.startswith("hook h (PostToolUse of call call_1): ") and notice.text.endswith(text)
+    assert late_notices(call, said("h")) == []
 
 
 HIDDEN = "\x1b[2J\x9b1m\x7f\u202a\u202e\u2066\u2069\u200b\u200e\u2028\ufeff\U000e0041"

@@ -87,3 +87,39 @@ async def test_a_prompt_hook_whose_provider_fails_is_a_visible_failure(tmp_path:
         found = await played(tmp_path, settings_of(tmp_path, main=server), hook)
     assert [(r.outcome, r.severity) for r in found.records] == [("failed", "warning")]
     assert "needs a key" in found.records[0].message and [r.status for r in found.results] == ["ok"]
+
+
+def starts(command: str, **fields: Any) -> HookDefinition:
+    name = fields.pop("name", "env")
+    return HookDefinition(name=name, tier="user", phase="SessionStart", command=command, **fields)
+
+
+SEEN = bash('echo "$ONE|$TWO|${LD_PRELOAD-none}|${PATH##*:}"')
+
+
+async def test_what_a_hook_writes_into_its_file_is_given_to_the_commands_of_the_session(tmp_path: Path) -> None:
+    first = starts("printf 'export ONE=1\\nexport LD_PRELOAD=/x.so\\n' >> $CLAUDE_ENV_FILE", name="first")
+    second = starts("""echo 'export ONE=2 TWO="a b" PATH="$PATH:/own/bin"' > $CLAUDE_ENV_FILE""", name="second")
+    third = starts("echo 'export ONE=3' > $CLAUDE_ENV_FILE; exit 9", name="third")
+    async with ModelServer({"turns": [SEEN, {"text": "done"}]}) as server:
+        found = await played(tmp_path, settings_of(tmp_path, main=server), first, second, third)
+    assert [text.strip() for text in found.texts] == ["2|a b|none|/own/bin"]
+    told = {name: [r for r in found.records if r.definition.name == name] for name in ("first", "second", "third")}
+    assert [(r.outcome, r.severity) for r in told["first"]] == [("notice", "warning"), ("notice", "notable")]
+    assert "LD_PRELOAD" in told["first"][0].message and told["first"][1].message.endswith("commands: ONE")
+    assert [r.message for r in told["second"]] == ["sets for the session's commands: ONE, TWO, PATH"]
+    assert [r.outcome for r in told["third"]] == ["notice", "failed"]
+
+
+async def test_the_variables_of_a_session_outlive_the_process_and_go_with_it(tmp_path: Path) -> None:
+    hook = starts("echo 'export ONE=1' > $CLAUDE_ENV_FILE", matcher="startup")
+    async with ModelServer({"turns": [{"text": "hi"}, SEEN, {"text": "done"}]}, count="answers") as server:
+        settings = settings_of(tmp_path, main=server)
+        await played(tmp_path, settings, hook)
+        async with LocalService(settings, {"PATH": "/usr/bin:/bin"}) as service:
+            (summary,) = await service.store.sessions()
+            async with await service.engine.open(summary.session_id) as session:
+                await session.prompt("again")
+            found = await events(service, session.id)
+    assert [text.strip() for text in found.texts] == ["1||none|/bin"]
+    assert (settings.state_dir / "outputs" / summary.session_id / "variables.json").exists()

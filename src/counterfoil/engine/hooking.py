@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -23,8 +23,8 @@ from counterfoil.events import (
     text_of,
 )
 from counterfoil.identity import arguments_digest
-from counterfoil.policy.hook_merge import NOTHING, Merged, merge
-from counterfoil.ports import HookCall, HookPhase, Targets
+from counterfoil.policy.hook_merge import NOTHING, Merged, late_notices, merge
+from counterfoil.ports import HookAnswer, HookCall, HookPhase, Targets
 from counterfoil.state import OpenCall
 
 MAX_STOP_CONTINUATIONS = 8
@@ -40,6 +40,15 @@ _MODES: dict[Mode, str] = {
 """The modes as hook scripts know them."""
 
 
+@runtime_checkable
+class AnswersLate(Protocol):
+    """A `HookRunner` with hooks in the background."""
+
+    def late(self) -> list[tuple[HookCall, HookAnswer]]:
+        """What they came to since somebody last asked, each with the firing that it belongs to."""
+        ...
+
+
 async def fire(
     ctx: Context,
     phase: HookPhase,
@@ -50,9 +59,12 @@ async def fire(
     targets: Targets | None = None,
     result: CallFinished | None = None,
 ) -> Merged:
-    """Fire the hooks of `phase` and merge their answers. Nothing is published yet."""
+    """Fire the hooks of `phase` and merge their answers. Of these nothing is published yet; what hooks in the
+    background came to meanwhile is.
+    """
     if not ctx.hooks.wants(phase):
         return NOTHING
+    await publish_late(ctx)
     answers = await ctx.hooks.fire(
         HookCall(
             phase=phase,
@@ -73,6 +85,12 @@ async def fire(
         arguments=call.arguments if call is not None else None,
         result=result.parts if result is not None else None,
     )
+
+
+async def publish_late(ctx: Context) -> None:
+    """Tell people what hooks in the background came to."""
+    if isinstance(ctx.hooks, AnswersLate):
+        await ctx.publish(*(notice for call, answer in ctx.hooks.late() for notice in late_notices(call, answer)))
 
 
 def _common(ctx: Context, phase: HookPhase) -> dict[str, Any]:
@@ -265,6 +283,8 @@ async def after_compaction(ctx: Context, trigger: str, summary: str) -> None:
 
 
 async def session_end(ctx: Context, reason: str) -> None:
-    """SessionEnd: this process is done with the session."""
+    """SessionEnd: this process is done with the session. Hooks in the background get their last time and are heard."""
     merged = await fire(ctx, "SessionEnd", {"reason": reason}, match=reason)
     await ctx.publish(*(HookRecorded(record=r) for r in merged.records))
+    await ctx.hooks.close()
+    await publish_late(ctx)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -13,6 +12,7 @@ from counterfoil.hooks.answer import answer
 from counterfoil.hooks.command import run_command
 from counterfoil.hooks.definition import HookDefinition, Matcher, compile_condition, compile_matcher
 from counterfoil.hooks.others import AskModel, run_http, run_prompt, run_python, url_allowed
+from counterfoil.hooks.variables import Variables, Written
 from counterfoil.policy.paths import Place
 from counterfoil.ports import HookAnswer, HookCall, HookPhase
 
@@ -21,10 +21,8 @@ MAX_BACKGROUND = 64
 _CLOSING = 5.0
 """Seconds that background hooks get at the end."""
 _TIERS = ("operator", "builtin", "user", "project")
-log = logging.getLogger("counterfoil.hooks")
-
-Late = Callable[[HookCall, HookAnswer], None]
-"""Hears what a background hook came to, with the firing that it belongs to."""
+_HEARD_AT = frozenset({"PostToolBatch", "Stop", "UserPromptSubmit", "SessionEnd"})
+"""Places where the engine comes by often: there what background hooks said is asked for, if there is any."""
 
 
 class _Ready(msgspec.Struct, frozen=True):
@@ -37,7 +35,7 @@ class Hooks:
     """A `HookRunner`. `environment` is what commands start from: without secrets already.
 
     `allowed_urls`: where a project's HTTP hooks may post to; those of operator and user are their own word for it.
-    `env_file`: what `CLAUDE_ENV_FILE` names on SessionStart. `late` hears of background hooks.
+    `variables` takes what SessionStart hooks write into `CLAUDE_ENV_FILE`.
     Raises `ConfigError` where a matcher or an `if` can't be compiled.
     """
 
@@ -50,26 +48,26 @@ class Hooks:
         place: Place,
         ask_model: AskModel | None = None,
         allowed_urls: Collection[str] = (),
-        env_file: str = "",
-        late: Late | None = None,
+        variables: Variables | None = None,
     ) -> None:
         self._by_phase: dict[str, list[_Ready]] = {}
         for definition in definitions:
             ready = _Ready(definition, compile_matcher(definition), compile_condition(definition, place))
             self._by_phase.setdefault(definition.phase, []).append(ready)
         self._urls = {*allowed_urls, *(d.url for d in definitions if d.kind == "http" and d.tier != "project")}
-        self._env_file = env_file
-        self._late = late
+        self._written = Written(variables) if variables is not None else None
+        self._late: list[tuple[HookCall, HookAnswer]] = []
         self._cwd = cwd
         self._environment = dict(environment) | {"CLAUDE_PROJECT_DIR": cwd, "COUNTERFOIL_PROJECT_DIR": cwd}
         self._ask_model = ask_model
         self._room = asyncio.Semaphore(MAX_PARALLEL)
         self._room_behind = asyncio.Semaphore(MAX_PARALLEL)
         self._done_once: set[tuple[str, int]] = set()
-        self._background: set[asyncio.Task[HookAnswer]] = set()
+        self._background: dict[asyncio.Task[None], tuple[HookDefinition, HookCall]] = {}
 
     def wants(self, phase: HookPhase) -> bool:
-        return phase in self._by_phase
+        behind = self._late or (phase == "SessionEnd" and self._background)
+        return phase in self._by_phase or (phase in _HEARD_AT and bool(behind))
 
     async def fire(self, call: HookCall) -> list[HookAnswer]:
         matching = self._matching(call)
@@ -80,18 +78,22 @@ class Hooks:
         except (TypeError, UnicodeEncodeError) as fault:
             return [answer(d, failure=f"the input can't be written as JSON: {fault}") for d in matching]
         started: list[HookAnswer] = []
-        tasks: list[asyncio.Task[HookAnswer]] = []
+        tasks: list[tuple[HookDefinition, asyncio.Task[HookAnswer]]] = []
         for definition in matching:
             if definition.background:
                 started += self._start_background(definition, call, payload)
             else:
-                tasks.append(asyncio.ensure_future(self._timed(definition, call, payload, self._room)))
+                work = self._timed(definition, call, payload, self._room)
+                tasks.append((definition, asyncio.ensure_future(work)))
         try:
-            return [*started, *[await task for task in tasks]]
+            return [*started, *[self._with_variables(definition, await task) for definition, task in tasks]]
         finally:
-            for task in tasks:
+            for _, task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*(task for _, task in tasks), return_exceptions=True)
+
+    def _with_variables(self, definition: HookDefinition, said: HookAnswer) -> HookAnswer:
+        return said if self._written is None else self._written.taken(definition, said)
 
     def _matching(self, call: HookCall) -> list[HookDefinition]:
         """The hooks that speak now. The same handler under several matchers speaks once, as its strictest wants."""
@@ -111,18 +113,14 @@ class Hooks:
         if len(self._background) >= MAX_BACKGROUND:
             return [answer(definition, failure=f"{MAX_BACKGROUND} hooks run in the background already")]
         task = asyncio.ensure_future(self._behind(definition, call, payload))
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+        self._background[task] = definition, call
+        task.add_done_callback(lambda done: self._background.pop(done, None))
         return []
 
-    async def _behind(self, definition: HookDefinition, call: HookCall, payload: bytes) -> HookAnswer:
+    async def _behind(self, definition: HookDefinition, call: HookCall, payload: bytes) -> None:
         """A background hook: in a room of its own, so that it never keeps one waiting that decides."""
         said = await self._timed(definition, call, payload, self._room_behind)
-        if said.failure is not None:
-            log.warning("background hook %s failed: %s", definition.name, said.failure)
-        if self._late is not None:
-            self._late(call, said)
-        return said
+        self._late.append((call, self._with_variables(definition, said)))
 
     async def _timed(
         self, definition: HookDefinition, call: HookCall, payload: bytes, room: asyncio.Semaphore
@@ -154,20 +152,25 @@ class Hooks:
         environment = self._environment | {"COUNTERFOIL_SESSION_ID": str(call.payload.get("session_id", ""))}
         if call.tool_call_id is not None:
             environment["COUNTERFOIL_TOOL_CALL_ID"] = call.tool_call_id
-        if self._env_file and call.phase == "SessionStart":
-            environment["CLAUDE_ENV_FILE"] = self._env_file
+        if self._written is not None and call.phase == "SessionStart":
+            return await self._written.run(definition, payload, cwd=self._cwd, environment=environment)
         return await run_command(definition, payload, cwd=self._cwd, environment=environment)
 
+    def late(self) -> list[tuple[HookCall, HookAnswer]]:
+        """What background hooks came to since somebody last asked, each with the firing that it belongs to."""
+        heard, self._late = self._late, []
+        return heard
+
     async def close(self) -> None:
-        """Give what runs in the background its time, then end it."""
-        running = set(self._background)
+        """Give what runs in the background its time, then end it: `late` tells of that too."""
+        running = dict(self._background)
         try:
             if running:
                 await asyncio.wait(running, timeout=_CLOSING)
         finally:
-            for task in running:
-                task.cancel()
+            ended = [about for task, about in running.items() if task.cancel()]
             await asyncio.gather(*running, return_exceptions=True)
+            self._late += [(call, answer(of, failure="was ended: the session is closed")) for of, call in ended]
 
 
 def _strictness(definition: HookDefinition) -> tuple[bool, int, bool]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from counterfoil.events import HookRecord, Outcome, Part, Severity, TextPart
+from counterfoil.events import HookRecord, Notice, Outcome, Part, Severity, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.events.visible import visible
 from counterfoil.identity import (
@@ -25,7 +25,7 @@ from counterfoil.identity import (
     arguments_digest,
     result_digest,
 )
-from counterfoil.ports import HookAnswer, HookPhase
+from counterfoil.ports import HookAnswer, HookCall, HookPhase
 from counterfoil.state.bounds import for_log
 
 MESSAGE_CHARACTERS = 2_000
@@ -292,4 +292,36 @@ def diff_of(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     return text if len(text) <= DIFF_CHARACTERS else text[:DIFF_CHARACTERS] + "\n…"
 
 
-__all__ = ["BLOCKING", "NOTHING", "HookVerdict", "Merged", "diff_of", "merge"]
+def late_notices(call: HookCall, answer: HookAnswer) -> list[Notice]:
+    """What people are told of a hook in the background, which can't decide anything any more."""
+    about = call.phase if call.tool_call_id is None else f"{call.phase} of call {call.tool_call_id}"
+    said: list[tuple[Severity, str]] = [("warning", warning) for warning in answer.warnings]
+    if answer.failure is not None:
+        said.append(("warning", f"failed: {answer.failure}"))
+    elif ignored := _too_late(answer):
+        said.append(("warning", f"runs in the background and decides nothing; not used: {ignored}"))
+    if answer.system_message:
+        said.append(("notable", answer.system_message))
+    name = answer.definition.name
+    return [
+        Notice(severity=severity, code="hook_late", text=_shown(f"hook {name} ({about}): {text}")[:MESSAGE_CHARACTERS])
+        for severity, text in said
+    ]
+
+
+def _too_late(answer: HookAnswer) -> str:
+    """What an answer would have decided or added, in the contract's words."""
+    found = {
+        f"its block: {answer.reason}": answer.blocked,
+        f"`continue: false` {answer.stop_reason}": not answer.proceed,
+        f"`{answer.permission}` {answer.permission_reason}": answer.permission is not None,
+        f"`{answer.request}` {answer.request_message}": answer.request is not None,
+        "`updatedInput`": answer.updated_input is not None,
+        "`updatedToolOutput`": answer.updated_output is not None,
+        "`additionalContext`": bool(answer.additional_context),
+        "`retry`": answer.retry,
+    }
+    return "; ".join(text.strip() for text, holds in found.items() if holds)
+
+
+__all__ = ["BLOCKING", "NOTHING", "HookVerdict", "Merged", "diff_of", "late_notices", "merge"]

@@ -117,12 +117,14 @@ class LocalService:
 
     def _toolset(self, meta: Meta) -> Toolset:
         from counterfoil.tools import BuiltinTools, ToolOptions
+        from counterfoil.tools.variables import SessionVariables
 
+        variables = SessionVariables(self._variables_file(meta), self._env)
         denied = read_denied(self.engine.parts.settings.rules, _place(meta))
         return BuiltinTools(
             Path(meta.workspace),
             environment=self._env,
-            options=ToolOptions(hidden=lambda path: denied(str(path))),
+            options=ToolOptions(hidden=lambda path: denied(str(path)), variables=variables.current),
             disabled=self.settings.tools.disabled,
         )
 
@@ -134,6 +136,7 @@ class LocalService:
         from counterfoil.hooks.model import model_asker
         from counterfoil.service.prompting import provider_of
         from counterfoil.tools.environment import scrubbed
+        from counterfoil.tools.variables import SessionVariables
 
         return Hooks(
             self._hooks,
@@ -141,7 +144,12 @@ class LocalService:
             environment=scrubbed(self._env),
             place=_place(meta),
             ask_model=model_asker(provider_of(self.settings, meta, self._provider)),
+            variables=SessionVariables(self._variables_file(meta), self._env),
         )
+
+    def _variables_file(self, meta: Meta) -> Path:
+        """Where a session's variables are kept: with its outputs, so that they go when it is deleted."""
+        return self.settings.state_dir / "outputs" / meta.session_id / "variables.json"
 
     async def close(self) -> None:
         """Give up the store."""
