@@ -7,7 +7,6 @@ of the same workspace look at. Written whole and swapped in, under a lock: two p
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import msgspec
 
 from counterfoil.config.trust import lies_in
 from counterfoil.errors import ConfigError
-from counterfoil.small_files import read_small
+from counterfoil.small_files import locked, read_small, swap_in
 
 FILE = "grants.json"
 MAX_BYTES = 4_000_000
@@ -92,24 +91,10 @@ class Grants:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, list[StandingGrant]]]:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(self._file.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self._file):
             self._refresh()
             workspaces = {place: list(grants) for place, grants in self._known.workspaces.items()}
             yield workspaces
-            self._write(_File(workspaces={place: grants for place, grants in workspaces.items() if grants}))
-        finally:
-            os.close(lock)
-
-    def _write(self, value: _File) -> None:
-        partial = self._file.with_suffix(".new")
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(value)))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._file)
-        self._seen = None
+            kept = _File(workspaces={place: grants for place, grants in workspaces.items() if grants})
+            swap_in(self._file, msgspec.json.format(msgspec.json.encode(kept)))
+            self._seen = None
