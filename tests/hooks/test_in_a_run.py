@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from counterfoil.engine import Session
-from counterfoil.events import CallFinished, HookRecorded, Notice, ToolOriginal, text_of
+from counterfoil.events import CallFinished, GrantChanged, HookRecord, HookRecorded, Notice, ToolOriginal, text_of
 from counterfoil.events.codec import decode_private, event_of
 from counterfoil.hooks import HookDefinition
 from counterfoil.identity import START, result_digest
 from counterfoil.policy.permissions import Rules
 from counterfoil.ports import HookPhase, Targets, ToolContext
 from tests.engine.test_hooks import ONE, hook, records, rig_with, specific
-from tests.support.harness import CountingTool, Rig, call, turn
+from tests.support.harness import Answerer, CountingTool, Rig, call, turn
 
 
 class Remote(CountingTool):
@@ -124,3 +124,90 @@ async def test_what_a_background_hook_came_to_at_the_very_end_is_published_befor
     await opened
     (notice,) = [e for e in await rig.log(session.id) if isinstance(e, Notice)]
     assert "hook slow (PostToolUse of call" in notice.text and "exit code 3" in notice.text
+
+
+LOGS = {"turns": [turn(call("Bash", command="git log -1")), turn(call("Bash", command="git log -2")), {"text": "done"}]}
+
+
+class Shell(CountingTool):
+    """Bash that runs nothing."""
+
+    def targets(self, ctx: ToolContext, arguments: Mapping[str, Any]) -> Targets:
+        return Targets(command=str(arguments["command"]))
+
+
+def allows(**fields: Any) -> Any:
+    return lambda event: specific("PermissionRequest", decision={"behavior": "allow", **fields})
+
+
+def echoes(event: dict[str, Any]) -> dict[str, Any] | None:
+    answered: dict[str, Any] | None = allows(updatedPermissions=event["permission_suggestions"])(event)
+    return answered
+
+
+async def learned(*hooks: HookDefinition, rules: Rules) -> tuple[list[GrantChanged], list[HookRecord], list[str]]:
+    rig = rig_with(LOGS, *hooks, tools=[Shell("Bash")], rules=rules)
+    session = await rig.session("default")
+    answerer = Answerer(session, "deny")
+    await session.prompt("go")
+    await answerer.stop()
+    log = await rig.log(session.id)
+    results = [str(e.status) for e in log if isinstance(e, CallFinished)]
+    return [e for e in log if isinstance(e, GrantChanged)], await records(rig, session), results
+
+
+ASKED = Rules()
+
+
+async def test_a_rule_that_a_person_could_learn_is_learned_for_the_session_from_a_hook() -> None:
+    (grant,), told, results = await learned(hook("PermissionRequest", echoes, name="echo"), rules=ASKED)
+    assert (grant.rule, grant.scope, grant.ask_id) == ("Bash(git log *)", "session", None)
+    assert (grant.decided_by.kind, grant.decided_by.name) == ("policy", "hook echo")
+    assert [(r.outcome, r.message) for r in told] == [
+        ("allowed", "hook echo"),
+        ("notice", "has the rule Bash(git log *) learned for this session"),
+    ]
+    assert results == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        {"type": "addRules", "behavior": "allow", "rules": [{"toolName": "Bash"}]},
+        {"type": "addRules", "behavior": "allow", "rules": ["Bash(git *)"]},
+        {"type": "addRules", "behavior": "deny", "rules": ["Bash(git log *)"]},
+        {"type": "addRules", "behavior": "allow", "rules": [7]},
+        {"type": "setMode", "mode": "bypassPermissions", "destination": "session"},
+        {"type": "addDirectories", "directories": ["/"]},
+        "all of it",
+    ],
+)
+async def test_a_wider_rule_a_mode_or_a_folder_is_not_had_and_that_is_said(update: Any) -> None:
+    wide = hook("PermissionRequest", allows(updatedPermissions=[update]))
+    grants, told, results = await learned(wide, rules=ASKED)
+    assert grants == [] and results == ["ok", "ok"]
+    warned = [r.message for r in told if r.severity == "warning"]
+    assert len(warned) == 2 and all(
+        "not used" in text or "only Bash(git log *) can be learned" in text for text in warned
+    )
+
+
+@pytest.mark.parametrize("denied_first", [True, False])
+async def test_no_rule_is_learned_where_another_hook_denies(denied_first: bool) -> None:
+    deny = hook("PermissionRequest", lambda event: specific("PermissionRequest", decision={"behavior": "deny"}))
+    both = [hook("PermissionRequest", echoes), deny]
+    grants, told, results = await learned(*(reversed(both) if denied_first else both), rules=ASKED)
+    assert grants == [] and results == ["denied", "denied"]
+    assert any("is not learned: nothing was allowed" in r.message for r in told)
+
+
+async def test_no_rule_is_learned_of_arguments_that_nobody_was_shown() -> None:
+    rewrite = hook("PermissionRequest", allows(updatedInput={"command": "git log -3"}))
+    grants, told, _ = await learned(hook("PermissionRequest", echoes), rewrite, rules=ASKED)
+    assert grants == [] and any("no rule can be learned from this call" in r.message for r in told)
+
+
+async def test_a_learned_rule_never_covers_a_denial() -> None:
+    denied = Rules(deny=("Bash(git log -2)",))
+    _, _, results = await learned(hook("PermissionRequest", echoes), rules=denied)
+    assert results == ["ok", "denied"]

@@ -15,8 +15,10 @@ from counterfoil.events import (
     CallFinished,
     Entry,
     Event,
+    GrantChanged,
     HookRecorded,
     Mode,
+    Principal,
     TextPart,
     ToolOriginal,
     UserPrompt,
@@ -24,6 +26,7 @@ from counterfoil.events import (
 )
 from counterfoil.identity import arguments_digest
 from counterfoil.policy.hook_merge import NOTHING, Merged, late_notices, merge
+from counterfoil.policy.hook_rules import suggested
 from counterfoil.ports import HookAnswer, HookCall, HookPhase, Targets
 from counterfoil.state import OpenCall
 
@@ -58,6 +61,7 @@ async def fire(
     call: OpenCall | None = None,
     targets: Targets | None = None,
     result: CallFinished | None = None,
+    rule: str | None = None,
 ) -> Merged:
     """Fire the hooks of `phase` and merge their answers. Of these nothing is published yet; what hooks in the
     background came to meanwhile is.
@@ -84,6 +88,7 @@ async def fire(
         tool_call_id=call.tool_call_id if call is not None else None,
         arguments=call.arguments if call is not None else None,
         result=result.parts if result is not None else None,
+        rule=rule,
     )
 
 
@@ -131,9 +136,9 @@ async def before_call(ctx: Context, call: OpenCall, targets: Targets) -> Merged:
     return merged
 
 
-async def _publish_changes(ctx: Context, call: OpenCall, merged: Merged, *, changes: bool) -> None:
+async def _publish_changes(ctx: Context, call: OpenCall, merged: Merged, *more: Event, changes: bool) -> None:
     """Publish the records; then, where `changes` stand, the new arguments; then the contexts."""
-    events: list[Event] = [HookRecorded(record=r) for r in merged.records]
+    events: list[Event] = [*(HookRecorded(record=r) for r in merged.records), *more]
     if changes and merged.arguments is not None and merged.changed_by is not None:
         events.append(
             CallEffective(
@@ -147,11 +152,16 @@ async def _publish_changes(ctx: Context, call: OpenCall, merged: Merged, *, chan
 
 
 async def permission_request(ctx: Context, call: OpenCall, targets: Targets, rule: str | None) -> Merged:
-    """PermissionRequest: hooks may answer what a person would be asked. Publishes records and changed arguments."""
-    suggestions = [] if rule is None else [{"type": "addRules", "rules": [rule], "behavior": "allow"}]
-    fields = about(call) | {"permission_suggestions": suggestions}
-    merged = await fire(ctx, "PermissionRequest", fields, match=call.tool, call=call, targets=targets)
-    await _publish_changes(ctx, call, merged, changes=merged.request == "allow")
+    """PermissionRequest: hooks may answer what a person would be asked, and have `rule` learned for the session: the
+    one that an answer of a person could learn. Publishes records, changed arguments and the rule.
+    """
+    fields = about(call) | {"permission_suggestions": suggested(rule)}
+    merged = await fire(ctx, "PermissionRequest", fields, match=call.tool, call=call, targets=targets, rule=rule)
+    learned: list[Event] = []
+    if merged.learned is not None and rule is not None and rule not in ctx.grants():
+        by = Principal(kind="policy", name=f"hook {merged.learned.name}")
+        learned.append(GrantChanged(rule=rule, scope="session", decided_by=by))
+    await _publish_changes(ctx, call, merged, *learned, changes=merged.request == "allow")
     return merged
 
 

@@ -27,4 +27,9 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(_shown, text.replace("\r\n", "\n"))
 
 
-__all__ = ["visible"]
+def visible_line(text: str) -> str:
+    """`text` on one line: as `visible`, with newlines and tabs made visible too."""
+    return visible(text).replace("\n", "␤").replace("\t", "␉")
+
+
+__all__ = ["visible", "visible_line"]

@@ -12,6 +12,7 @@ import msgspec
 
 from counterfoil.events.codec import clean_text, loads
 from counterfoil.hooks.definition import HookDefinition
+from counterfoil.policy.hook_rules import RulesAnswer, asked_for
 from counterfoil.ports import HookAnswer
 
 OUTPUT_BYTES = 1024 * 1024
@@ -36,7 +37,7 @@ _SPECIFIC: dict[str, frozenset[str]] = {
     ),
 }
 """The fields of `hookSpecificOutput` that each phase has a use for."""
-_REQUEST = frozenset({"behavior", "message", "interrupt", "updatedInput"})
+_REQUEST = frozenset({"behavior", "message", "interrupt", "updatedInput", "updatedPermissions"})
 _DECISIVE = frozenset({"permissiondecision", "behavior", "updatedinput", "updatedtooloutput", "decision"})
 """In the wrong place these make the output a fault: the hook meant to decide something."""
 _BEFORE_JSON = frozenset({"hookSpecificOutput", "decision", "continue", "permissionDecision"})
@@ -152,6 +153,8 @@ def _read(definition: HookDefinition, base: HookAnswer, value: dict[str, Any]) -
     specific = value.get("hookSpecificOutput")
     if specific is not None:
         _specific(definition, fields, specific)
+    if "rules" in fields:
+        base = RulesAnswer(**{name: getattr(base, name) for name in base.__struct_fields__})
     return msgspec.structs.replace(base, **fields)
 
 
@@ -227,8 +230,22 @@ def _request(fields: dict[str, Any], decision: Any) -> None:
     _take(fields, "interrupt", decision, "interrupt", bool)
     if behavior == "allow":
         _take(fields, "updated_input", decision, "updatedInput", dict)
-    elif "updatedInput" in decision:
-        _warn(fields, "`updatedInput` beside a denial isn't used")
+        _permissions(fields, decision.get("updatedPermissions"))
+        return
+    for name in ("updatedInput", "updatedPermissions"):
+        if name in decision:
+            _warn(fields, f"`{name}` beside a denial isn't used")
+
+
+def _permissions(fields: dict[str, Any], updates: Any) -> None:
+    """`updatedPermissions`: rules to allow, and nothing else. What else it asks for is said."""
+    if updates is None:
+        return
+    if not isinstance(updates, list):
+        raise _Fault("`updatedPermissions` is not a list")
+    fields["rules"], others = asked_for(updates)
+    if others:
+        _warn(fields, f"`updatedPermissions`: not used: {', '.join(others)}")
 
 
 def _take(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from counterfoil.events import HookRecord, Notice, Outcome, Part, Severity, TextPart
+from counterfoil.events import Definition, HookRecord, Notice, Outcome, Part, Severity, TextPart
 from counterfoil.events.codec import clean_text
 from counterfoil.events.visible import visible
 from counterfoil.identity import (
@@ -25,6 +25,7 @@ from counterfoil.identity import (
     arguments_digest,
     result_digest,
 )
+from counterfoil.policy.hook_rules import RulesAnswer, not_learned
 from counterfoil.ports import HookAnswer, HookCall, HookPhase
 from counterfoil.state.bounds import for_log
 
@@ -47,7 +48,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 
     `arguments`, with the record that changed them last: set where something changed and nothing blocked.
     `output` replaces a result; `replaced` has, for each record that replaced one, the exact parts that it replaced.
-    `stop` ends the run. `request` answers a permission request.
+    `stop` ends the run. `request` answers a permission request; `learned` is the hook that wants its rule learned.
     """
 
     records: tuple[HookRecord, ...] = ()
@@ -62,6 +63,7 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
     request: Literal["allow", "deny"] | None = None
     request_reason: str = ""
     retry: bool = False
+    learned: Definition | None = None
 
 
 NOTHING = Merged()
@@ -79,10 +81,15 @@ def merge(
     tool_call_id: ToolCallID | None = None,
     arguments: Mapping[str, Any] | None = None,
     result: tuple[Part, ...] | None = None,
+    rule: str | None = None,
 ) -> Merged:
-    """Any block or deny wins, else defer, else ask, else allow; changes apply one after the other."""
+    """Any block or deny wins, else defer, else ask, else allow; changes apply one after the other.
+
+    `rule` is the one that a person could learn from this call: with other arguments, there is none.
+    """
     sum_of = _Sum(phase, session, ids, tool_call_id, dict(arguments) if arguments is not None else None, result)
     sum_of.refused = phase == "PermissionRequest" and not _grants(answers)
+    sum_of.rule = rule if all(a.updated_input in (None, arguments) for a in answers) else None
     for answer in answers:
         sum_of.add(answer)
     return sum_of.merged()
@@ -112,6 +119,7 @@ class _Sum:
         self.arguments, self.result = arguments, result
         self.replaced: dict[HookID, tuple[Part, ...]] = {}
         self.refused = False
+        self.rule: str | None = None
         self.records: list[HookRecord] = []
         self.contexts: list[str] = []
         self.values: dict[str, Any] = {}
@@ -139,6 +147,8 @@ class _Sum:
             self._record(answer, "notice", "notable", answer.system_message)
         if answer.retry:
             self.values["retry"] = True
+        if isinstance(answer, RulesAnswer):
+            self._learn(answer)
 
     def merged(self) -> Merged:
         """The sum."""
@@ -238,6 +248,16 @@ class _Sum:
         )
         self.replaced[record] = before or ()
         self.result = self.values["output"] = after
+
+    def _learn(self, answer: RulesAnswer) -> None:
+        for rule in answer.rules:
+            if self.refused:
+                self._record(answer, "notice", "warning", f"the rule {rule} is not learned: nothing was allowed")
+            elif rule != self.rule:
+                self._record(answer, "notice", "warning", not_learned(rule, self.rule))
+            else:
+                self._record(answer, "notice", "notable", f"has the rule {rule} learned for this session")
+                self.values["learned"] = answer.definition
 
     def _raise(self, verdict: HookVerdict, reason: str) -> None:
         if _RANK[verdict] > _RANK[self.verdict]:
