@@ -128,3 +128,34 @@ def test_a_file_of_another_tool_is_mentioned_once_and_on_a_terminal_alone(
     assert "settings.json isn't read" in capfd.readouterr().err
     mention_unread(settings)
     assert capfd.readouterr().err == ""
+
+
+def test_a_run_reads_the_files_of_another_tool_where_the_flag_says_so(cli: Cli) -> None:
+    claude(cli, {"permissions": {"deny": ["Bash(echo *)"]}})
+    go = ("run", "x", "--script", cli.script(*TURNS, *TURNS), "--mode=bypass", "--output=json")
+    assert [c["status"] for c in cli(*go).json["calls"]] == ["ok"]
+    assert [c["status"] for c in cli(*go, "--compat-claude").json["calls"]] == ["denied"]
+    cli.user_config("[compat]\nclaude = true\n")
+    assert [c["status"] for c in cli(*go).json["calls"]] == ["denied"]
+    assert [c["status"] for c in cli(*go, "--no-compat-claude").json["calls"]] == ["ok"]
+
+
+def test_a_resumed_run_reads_them_where_the_flag_says_so(cli: Cli) -> None:
+    claude(cli, {"permissions": {"deny": ["Bash(echo *)"]}})
+    script = cli.script({"calls": [bash("true")]}, *TURNS)
+    assert cli("run", "x", "--script", script, "--ask=wait").code == 75
+    go = ("resume", "last", "--script", script, "--answer=allow", "--output=json")
+    assert [c["status"] for c in cli(*go, "--compat-claude").json["calls"]] == ["ok", "denied"]
+
+
+def test_a_run_at_a_terminal_says_once_that_they_are_not_read_and_elsewhere_never(cli: Cli) -> None:
+    claude(cli, {})
+    go = ("run", "x", "--script", cli.script({"text": "done"}))
+    assert "isn't read" not in cli(*go).err
+    quiet = (go + ("--output=json",), go + ("--no-compat-claude",))
+    said = []
+    for arguments in (*quiet, go, go):
+        person = Person(*arguments)
+        assert person.leaves() == 0
+        said.append("settings.json isn't read: `[compat] claude = true`" in person.screen)
+    assert said == [False, False, True, False]

@@ -91,7 +91,11 @@ Mode = Annotated[
 
 CompatClaude = Annotated[
     bool | None,
-    typer.Option("--compat-claude", help="Read rules and hooks of .claude/settings.json too.", show_default=False),
+    typer.Option(
+        "--compat-claude/--no-compat-claude",
+        help="Read rules and hooks of .claude/settings.json too, or not.",
+        show_default=False,
+    ),
 ]
 
 Allow = Annotated[

@@ -30,6 +30,7 @@ def resume(
     base_url: options.BaseUrl = None,
     script: options.Script = None,
     mode: options.Mode = None,
+    compat_claude: options.CompatClaude = None,
     state_dir: options.StateDir = None,
 ) -> int:
     """Go on with a parked or interrupted run. Where nobody can be asked, what needs approval stays parked."""
@@ -46,6 +47,7 @@ def resume(
         base_url=base_url,
         script=None if script is None else str(script),
         mode=None if mode is None else mode.value,
+        compat_claude=compat_claude,
     )
     shown = reporter(output.value)
     if answer is not None:

@@ -40,6 +40,7 @@ def run(
     ask_timeout: options.AskTimeout = 60.0,
     allow: options.Allow = None,
     deny: options.Deny = None,
+    compat_claude: options.CompatClaude = None,
     patch: _PatchFile = None,
     resume: _Resume = None,
     continue_: _Continue = False,
@@ -65,6 +66,7 @@ def run(
         max_turns=max_turns,
         allow=tuple(allow or ()),
         deny=tuple(deny or ()),
+        compat_claude=compat_claude,
     )
     plan = running.plan(
         prompt,

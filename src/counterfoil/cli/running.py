@@ -15,6 +15,7 @@ from counterfoil.cli.drive import Drive
 from counterfoil.cli.patch import Patch
 from counterfoil.cli.reporters import Reporter, reporter
 from counterfoil.cli.stdin import prompt_text
+from counterfoil.cli.trust import mention_unread
 from counterfoil.config import Flags, Settings, api_key, find_provider, model_name, with_choice
 from counterfoil.engine import NewSession, RunOutcome, Session
 from counterfoil.errors import UsageError
@@ -61,6 +62,8 @@ def plan(
     find = _find(resume, continue_, place)
     settings = compose.load_settings(workspace, flags, warn=find is None)
     if find is None:
+        if output == "text":
+            mention_unread(settings)
         settings = ready(settings)
     shown = reporter(output)
     return Plan(

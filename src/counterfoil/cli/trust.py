@@ -90,7 +90,10 @@ def _confirmed() -> bool:
 
 
 def mention_unread(settings: Settings) -> None:
-    """Say on a terminal, once for each file, that another tool's settings are there and not read."""
+    """Say on a terminal, once for each file, that another tool's settings are there and not read.
+
+    Not where somebody has decided it: `compat.claude = false` is an answer.
+    """
     import contextlib
     import hashlib
     import sys
@@ -98,7 +101,7 @@ def mention_unread(settings: Settings) -> None:
     from counterfoil.cli import faults
     from counterfoil.cli.terminal import is_terminal
 
-    if not settings.unread or not is_terminal(sys.stderr):
+    if not settings.unread or "compat.claude" in settings.sources or not is_terminal(sys.stderr):
         return
     folder = settings.state_dir / "mentioned"
     for path in settings.unread:

@@ -57,7 +57,7 @@ _FLAGS: dict[str, tuple[tuple[str, ...], str]] = {
     "max_turns": (("limits", "max_turns"), "--max-turns"),
     "allow": (("permissions", "allow"), "--allow"),
     "deny": (("permissions", "deny"), "--deny"),
-    "compat_claude": (("compat", "claude"), "--compat-claude"),
+    "compat_claude": (("compat", "claude"), "--compat-claude/--no-compat-claude"),
 }
 
 
