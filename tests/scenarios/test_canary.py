@@ -110,7 +110,7 @@ async def rich_session(rig: Rig, wire: str, surfaces: Surfaces) -> Session:
 def cli(state: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "counterfoil", *arguments, "--state-dir", str(state)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COUNTERFOIL_LOG": "debug"},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COUNTERFOIL_DEBUG": "1"},
         capture_output=True,
         text=True,
         check=False,
