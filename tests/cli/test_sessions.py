@@ -129,6 +129,24 @@ def test_a_changed_row_is_named(cli: Cli, one: str) -> None:
     assert (verdict["intact"], verdict["offset"]) == (False, 3)
 
 
+def test_a_log_that_cannot_even_be_read_hides_no_other_one(cli: Cli, one: str) -> None:
+    for title in ("two", "three"):
+        cli("run", title, "--script", cli.script(SAY))
+    three, two = (s["session_id"] for s in cli("sessions", "list", "--json").json if s["session_id"] != one)
+    with sqlite3.connect(cli.state / "counterfoil.db") as db:
+        (row,) = db.execute("select place from events where cast(public as text) like ?", (f"%{three}%",)).fetchone()
+        db.execute("update events set recorded_at='then' where place=?", (row,))
+        db.execute("update events set public=x'ff' where kind='user.prompt' and place < ?", (row,))
+    result = cli("verify", "--all")
+    assert result.code == 1 and result.err == ""
+    found = dict(line.split(": ", 1) for line in result.out.splitlines())
+    assert found[three].startswith("DAMAGED: ") and "row 1" in found[three]
+    assert found[two].startswith("DAMAGED at offset ") and found[one].startswith("DAMAGED at offset ")
+    assert [v["intact"] for v in cli("verify", "--all", "--json").json] == [False] * 3
+    alone = cli("verify", three)
+    assert alone.code == 1 and alone.err == "" and "DAMAGED" in alone.out
+
+
 def test_private_ids_are_on_no_screen(cli: Cli) -> None:
     calls = [bash("true", "CANARY-PAIRING-1"), {"tool": "Read", "arguments": "{broken", "id": "CANARY-PAIRING-2"}]
     twice = {"calls": [bash("true", "CANARY-PAIRING-3"), bash("false", "CANARY-PAIRING-3")]}

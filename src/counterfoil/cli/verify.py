@@ -46,8 +46,10 @@ def verify(
 
 def _print(verdict: Verdict) -> None:
     from counterfoil.cli.terminal import print_line
+    from counterfoil.scrollback import visible_line
 
     if verdict.intact:
         print_line(f"{verdict.session_id}: intact, {verdict.events} events")
     else:
-        print_line(f"{verdict.session_id}: DAMAGED at offset {verdict.offset}: {verdict.reason}")
+        where = "" if verdict.offset is None else f" at offset {verdict.offset}"
+        print_line(f"{verdict.session_id}: DAMAGED{where}: {visible_line(verdict.reason)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from counterfoil.cli.reference import MANY, resolve
+from counterfoil.errors import LogDamaged
 from counterfoil.identity import START, Offset, SessionID
 from counterfoil.ports import EventStore
 from counterfoil.stores.rows import FIRST
@@ -12,7 +13,7 @@ from counterfoil.stores.rows import verify as verify_rows
 
 
 class Verdict(msgspec.Struct, kw_only=True):
-    """What was found of one session. `offset` is that of the first row that doesn't fit."""
+    """What was found of one session. `offset` is that of the first row that doesn't fit, where it is known."""
 
     session_id: str
     intact: bool
@@ -29,9 +30,16 @@ async def verdicts_on(store: EventStore, reference: str | None) -> list[Verdict]
 
 
 async def _one(store: EventStore, session: SessionID) -> Verdict:
+    """The verdict on one session. A log that the store itself can't read is damaged too, and hides no other."""
     previous, expected, count = b"", FIRST, 0
     after = START
-    while page := await store.read(session, after):
+    while True:
+        try:
+            page = await store.read(session, after)
+        except LogDamaged as fault:
+            return Verdict(session_id=session, intact=False, events=count, reason=fault.message)
+        if not page:
+            return Verdict(session_id=session, intact=True, events=count)
         fault = verify_rows(page, previous, expected)
         if fault is not None:
             return Verdict(
@@ -44,4 +52,3 @@ async def _one(store: EventStore, session: SessionID) -> Verdict:
         count += len(page)
         previous, after = page[-1].digest, page[-1].offset
         expected = Offset(after + 1)
-    return Verdict(session_id=session, intact=True, events=count)
