@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from counterfoil.service.grants import Grants, StandingGrant
 from tests.cli.support import Cli
 
 BASH = {"calls": [{"tool": "Bash", "arguments": {"command": "echo hi"}}]}
@@ -206,3 +208,37 @@ def test_a_revoked_rule_holds_no_more_in_the_session_that_learned_it(cli: Cli) -
     assert cli("run", "again", "--continue", "--script", script).code == 0
     calls = cli("inspect", "last", "--json").json["calls"]
     assert [c["status"] for c in calls] == ["ok", "denied"]
+
+
+def test_a_rule_of_a_session_is_listed_with_it_and_revoked_there(cli: Cli) -> None:
+    script = cli.script(BASH, {"text": "done"}, BASH, {"text": "done"})
+    assert cli("run", "go", "--provider", "scripted", "--script", script, "--ask", "wait").code == 75
+    (ask,) = cli("asks", "--json").json
+    ask_id, session = ask["ask"]["ask_id"], ask["ask"]["origin_session_id"]
+    assert cli("answer", ask_id, "allow", "--scope", "session").code == 0
+    assert cli("resume", "last", "--script", script).code == 0
+    learned = {"rule": "Bash(echo hi)", "scope": "session", "ask_id": ask_id, "session_id": session, "learned_at": None}
+    assert cli("permissions", "list", "--json").json == [learned]
+    assert session in cli("permissions", "list").out
+    assert cli("permissions", "list", "--workspace", str(cli.root / "home"), "--json").json == []
+    wrong = cli("permissions", "revoke", "Bash(echo hi)")
+    assert wrong.code == 2 and "--session" in wrong.err
+
+    assert cli("permissions", "revoke", "Bash(echo hi)", "--session", session).out == "revoked: Bash(echo hi)\n"
+    assert cli("permissions", "list", "--json").json == []
+    assert cli("run", "again", "--continue", "--script", script).code == 0
+    assert [c["status"] for c in cli("inspect", "last", "--json").json["calls"]] == ["ok", "denied"]
+    changes = [line["event"] for line in cli("sessions", "export", session).lines]
+    (change,) = [e for e in changes if e["kind"] == "grant.changed" and e.get("revoked")]
+    assert change["decided_by"]["kind"] == "local" and change["ask_id"] == ask_id
+    again = cli("permissions", "revoke", "Bash(echo hi)", "--session", session)
+    assert again.code == 2 and f"was not learned for session {session}" in again.err
+
+
+def test_a_session_that_cannot_be_read_hides_no_learned_rule(cli: Cli) -> None:
+    cli("run", "go", "--script", cli.script({"text": "done"}))
+    with sqlite3.connect(cli.state / "counterfoil.db") as db:
+        db.execute("update events set recorded_at='then'")
+    Grants(cli.state).add(str(cli.workspace), StandingGrant(rule="Bash(ls)"))
+    listed = cli("permissions", "list")
+    assert listed.code == 0 and "Bash(ls)" in listed.out and "can't be read" in listed.err

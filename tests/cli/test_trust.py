@@ -152,7 +152,7 @@ def test_a_run_at_a_terminal_says_once_that_they_are_not_read_and_elsewhere_neve
     claude(cli, {})
     go = ("run", "x", "--script", cli.script({"text": "done"}))
     assert "isn't read" not in cli(*go).err
-    quiet = (go + ("--output=json",), go + ("--no-compat-claude",))
+    quiet = ((*go, "--output=json"), (*go, "--no-compat-claude"))
     said = []
     for arguments in (*quiet, go, go):
         person = Person(*arguments)

@@ -17,6 +17,7 @@ from counterfoil.errors import NotResumable, ReviewNotFound, SessionBusy, StaleR
 from counterfoil.events import (
     ErrorInfo,
     Event,
+    GrantChanged,
     Limits,
     MessageDelta,
     Mode,
@@ -293,6 +294,24 @@ class Session:
         Raises `ReviewNotFound` where nothing is kept, `StaleReview` where the review was done again after `revision`.
         """
         return self._ctx.details.get(review, revision)
+
+    async def revoke_grant(self, rule: str, principal: Principal) -> None:
+        """Forget a rule that was learned for this session: from the next decision on it is asked again.
+
+        One that was learned for good is forgotten where it is kept, for its folder. Raises `UsageError` where no rule
+        of the session stands.
+        """
+
+        def revoked() -> list[Event]:
+            grant = next((g for g in self.state.grants if g.rule == rule and g.scope == "session"), None)
+            if grant is None:
+                raise UsageError(
+                    f"rule {rule!r} was not learned for session {self.id}",
+                    hint=f"`counterfoil permissions list --session {self.id}` shows all",
+                )
+            return [GrantChanged(rule=rule, scope="session", revoked=True, ask_id=grant.ask_id, decided_by=principal)]
+
+        await self._ctx.publisher.publish_made(revoked)
 
     async def compact(self) -> bool:
         """Compact now, or at the next turn boundary of a run in hand. False where there is nothing to replace.
