@@ -67,8 +67,13 @@ def parse_tier(name: TierName, place: str, data: bytes) -> Tier:
         return broken(name, place, line, f"is not valid TOML: {_AT_LINE.sub('', message)}")
     except RecursionError:
         return broken(name, place, None, "is nested too deeply")
-    hooks = tree.pop("hooks", None)
+    hooks, reviews = tree.pop("hooks", None), tree.pop("reviews", None)
     tier = _Check(name, place, key_lines(text)).tier(tree)
+    if reviews is not None:
+        from counterfoil.config.reviews import read_reviews
+
+        table, problems = read_reviews(name, place, text, reviews)
+        tier = msgspec.structs.replace(tier, reviews=table, problems=(*tier.problems, *problems))
     if hooks is None:
         return tier
     from counterfoil.config.hooks import read_hooks

@@ -76,6 +76,12 @@ class CompatTable(FileTable, kw_only=True):
     claude: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+class AsksTable(FileTable, kw_only=True):
+    """`[asks]`: `timeout` is in seconds; 0 for none."""
+
+    timeout: Annotated[float, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+
+
 class FileConfig(FileTable, kw_only=True):
     """A whole configuration file."""
 
@@ -86,4 +92,5 @@ class FileConfig(FileTable, kw_only=True):
     tools: ToolsTable | msgspec.UnsetType = msgspec.UNSET
     ui: UiTable | msgspec.UnsetType = msgspec.UNSET
     compat: CompatTable | msgspec.UnsetType = msgspec.UNSET
+    asks: AsksTable | msgspec.UnsetType = msgspec.UNSET
     state_dir: _Text | msgspec.UnsetType = msgspec.UNSET

@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from counterfoil.config import Settings, api_key, find_provider
 from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
@@ -15,7 +18,7 @@ from counterfoil.errors import ConfigError
 from counterfoil.events import GrantChanged
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import read_denied
-from counterfoil.ports import EventStore, HookRunner, Provider, Toolset
+from counterfoil.ports import EventStore, HookRunner, Provider, Reviewer, Toolset
 from counterfoil.service.grants import Grants, StandingGrant
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
@@ -58,6 +61,7 @@ class LocalService:
             toolset_for=self._toolset,
             settings=self._engine_settings(),
             hooks_for=self._hooks_for,
+            reviewer_for=self._reviewer_for,
             transcript_dir=settings.state_dir / "transcripts",
             output_dir=settings.state_dir / "outputs",
             environment=self._env,
@@ -69,6 +73,8 @@ class LocalService:
             rules=rules_of(self.settings),
             max_tokens=model.max_tokens,
             effort=model.effort,
+            ask_timeout=self.settings.asks.timeout,
+            keep_review_detail=self.settings.reviews.keep_detail,
             context_window=context_window,
             system_prompt=lambda meta: system_prompt(meta, personal=self._personal),
             standing_grants=self._standing_grants,
@@ -146,6 +152,26 @@ class LocalService:
             ask_model=model_asker(provider_of(self.settings, meta, self._provider)),
             variables=SessionVariables(self._variables_file(meta), self._env),
         )
+
+    def _reviewer_for(self, meta: Meta) -> Reviewer | None:
+        """What reviews the calls of a session: nothing, where no policy is configured."""
+        rules = self.settings.reviews.rules
+        if not rules:
+            return None
+        from counterfoil.reviews import Checker
+
+        denied = read_denied(self.engine.parts.settings.rules, _place(meta))
+        return Checker(rules, open_provider=partial(self._checker, meta), place=_place(meta), denied=denied)
+
+    def _checker(self, meta: Meta, checker: str) -> tuple[Provider, str]:
+        """The provider of `provider/model`, its own and not the session's, and the model. Raises `ConfigError`."""
+        name, _, model = checker.partition("/")
+        configured = self.settings.providers.get(name)
+        if configured is not None and configured.wire == "scripted":
+            from counterfoil.providers.scripted import ScriptedProvider
+
+            return ScriptedProvider(Path(configured.base_url), name), model
+        return self._provider(msgspec.structs.replace(meta, provider=name, base_url="")), model
 
     def _variables_file(self, meta: Meta) -> Path:
         """Where a session's variables are kept: with its outputs, so that they go when it is deleted."""
