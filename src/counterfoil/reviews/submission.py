@@ -8,6 +8,7 @@ import msgspec
 
 from counterfoil.events import Category, Outage, ReviewDetail
 from counterfoil.events.codec import clean_text
+from counterfoil.events.visible import visible
 from counterfoil.ports import Assessment, ModelTurn
 from counterfoil.reviews.rubric import PROSE, SUBMIT
 
@@ -44,5 +45,5 @@ def assessed(turn: ModelTurn) -> Assessment | Outage:
 
 
 def _prose(text: str) -> str:
-    cleaned = clean_text(text)
+    cleaned = visible(clean_text(text))
     return cleaned if len(cleaned) <= PROSE else cleaned[: PROSE - 1] + "…"
