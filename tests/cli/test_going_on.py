@@ -169,3 +169,35 @@ def test_a_list_of_models_without_an_end_is_given_up(cli: Cli, lists: str) -> No
     result = cli("models", "--base-url", f"{lists}/endless")
     assert result.code == 1
     assert "can't be reached" in result.err
+
+
+@pytest.mark.parametrize("verb", ["run", "resume"])
+def test_a_session_that_began_looser_goes_on_as_strict_as_the_operators_file(cli: Cli, verb: str) -> None:
+    script = cli.script({"calls": [bash("eval x")]}, {"calls": [bash("touch made")]}, SAY)
+    options = ("--script", script)
+    deny = ("--deny", "Bash(y *)")  # with it, what can't be known is asked in mode bypass too
+    assert cli("run", "x", *options, *deny, "--mode=bypass", "--max-turns=0", "--ask=wait").code == 75
+    operator = cli.root / "operator.toml"
+    operator.write_text('[permissions]\nmode = "default"\n[limits]\nmax_turns = 9\n')
+    refused = cli("run", "x", *options, "--mode=bypass")
+    assert refused.code == 2 and f"bypass is less strict than default, set in {operator}:2" in refused.err
+    go = ("run", "y", "--continue") if verb == "run" else ("resume", "last", "--answer=deny")
+    done = cli(*go, *options)
+    assert done.code == 0 and "mode bypass of this session is less strict than the operator's: default" in done.err
+    assert not (cli.workspace / "made").exists()
+    shown = cli("inspect", "last", "--json").json["session"]
+    assert shown["mode"] == "default"
+    changes = [line["event"] for line in cli("sessions", "export", "last").lines]
+    limits = [e["limits"]["max_turns"] for e in changes if e["kind"] == "session.updated" and e.get("limits")]
+    assert limits == [9]
+    assert "less strict" not in cli("run", "z", "--continue", *options).err
+
+
+def test_an_approved_plan_leads_back_to_nothing_that_the_operator_forbids(cli: Cli) -> None:
+    script = cli.script(*[SAY] * 4)
+    cli("run", "x", "--script", script, "--mode=bypass")
+    cli("run", "x", "--script", script, "--mode=plan", "--continue")
+    (cli.root / "operator.toml").write_text('[permissions]\nmode = "default"\n')
+    cli("run", "x", "--script", script, "--continue")
+    modes = [line["event"].get("mode") for line in cli("sessions", "export", "last").lines]
+    assert [m for m in modes if m] == ["bypass", "plan", "default", "plan"]

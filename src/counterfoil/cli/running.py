@@ -16,7 +16,16 @@ from counterfoil.cli.patch import Patch
 from counterfoil.cli.reporters import Reporter, reporter
 from counterfoil.cli.stdin import prompt_text
 from counterfoil.cli.trust import mention_unread
-from counterfoil.config import Flags, Settings, api_key, find_provider, model_name, with_choice
+from counterfoil.config import (
+    Bounds,
+    Flags,
+    Settings,
+    api_key,
+    bounds_of,
+    find_provider,
+    model_name,
+    with_choice,
+)
 from counterfoil.engine import NewSession, RunOutcome, Session
 from counterfoil.errors import UsageError
 from counterfoil.identity import SessionID
@@ -177,10 +186,25 @@ async def adapt(session: Session, flags: Flags, settings: Settings) -> None:
     base_url = settings.model.base_url or recorded
     if (provider, model, base_url) != (meta.provider, meta.model, meta.base_url):
         await session.set_model(provider, model, base_url=base_url)
-    if flags.mode is not None and flags.mode != meta.mode:
-        await session.set_mode(flags.mode)
+    await _keep_within(session, flags, bounds_of(settings))
+
+
+async def _keep_within(session: Session, flags: Flags, bounds: Bounds) -> None:
+    """Give the session the mode and the limits that the flags say, and nothing that the operator's file forbids."""
+    meta = session.state.meta
+    wanted = flags.mode or meta.mode
+    mode, back = bounds.within(wanted), bounds.within(meta.mode_before_plan)
+    if mode != wanted:
+        faults.say(f"mode {wanted} of this session is less strict than the operator's: {mode} holds from now on")
+    if mode == meta.mode == "plan" and back != meta.mode_before_plan:
+        await session.set_mode(back)  # where an approved plan leads back to
+    if mode != session.state.meta.mode:
+        await session.set_mode(mode)
+    limits = meta.limits
     if flags.max_turns is not None:
-        await session.set_limits(msgspec.structs.replace(meta.limits, max_turns=flags.max_turns))
+        limits = msgspec.structs.replace(limits, max_turns=flags.max_turns)
+    if bounds.bounded(limits) != meta.limits:
+        await session.set_limits(bounds.bounded(limits))
 
 
 def told(outcome: RunOutcome, seen: Scrollback) -> int:

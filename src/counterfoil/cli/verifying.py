@@ -36,8 +36,8 @@ async def _one(store: EventStore, session: SessionID) -> Verdict:
     while True:
         try:
             page = await store.read(session, after)
-        except LogDamaged as fault:
-            return Verdict(session_id=session, intact=False, events=count, reason=fault.message)
+        except LogDamaged as damaged:
+            return Verdict(session_id=session, intact=False, events=count, reason=damaged.message)
         if not page:
             return Verdict(session_id=session, intact=True, events=count)
         fault = verify_rows(page, previous, expected)

@@ -11,6 +11,7 @@ from counterfoil.config.provider import (
     with_choice,
 )
 from counterfoil.config.read import parse_tier, read_tier
+from counterfoil.config.strict import Bounds, bounds_of
 from counterfoil.config.values import (
     ModelSettings,
     PermissionSettings,
@@ -27,6 +28,7 @@ from counterfoil.config.values import (
 __all__ = [
     "NO_FLAGS",
     "WIRES",
+    "Bounds",
     "Flags",
     "ModelSettings",
     "PermissionSettings",
@@ -40,6 +42,7 @@ __all__ = [
     "ToolSettings",
     "UiSettings",
     "api_key",
+    "bounds_of",
     "chosen_provider",
     "examine",
     "explain",

@@ -79,9 +79,12 @@ def tiers(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> l
 
 
 def _wants_ecosystem(read: list[Tier]) -> bool:
-    """What operator, person or flag say of `compat.claude`; a project can't switch it on."""
-    said = [a.value for t in read if t.name != "project" for a in t.assignments if a.path == ("compat", "claude")]
-    return bool(said and said[-1])
+    """What operator, person or flag say of `compat.claude`; a project can't switch it on.
+
+    Denials in such files count where the operator says so, whoever says otherwise.
+    """
+    said = [a for t in read if t.name != "project" for a in t.assignments if a.path == ("compat", "claude")]
+    return any(a.value for a in said if a.source.tier == "operator") or bool(said and said[-1].value)
 
 
 def _with_ecosystem(read: list[Tier], workspace: Path, env: Mapping[str, str]) -> list[Tier]:

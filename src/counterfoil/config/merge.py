@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from counterfoil.config.schema import Wire
+from counterfoil.config.strict import binding, is_bound, loosening
 from counterfoil.config.trust import needs_trust
 from counterfoil.config.urls import url_fault
 from counterfoil.config.values import (
@@ -23,6 +24,7 @@ from counterfoil.config.values import (
     Settings,
     Source,
     Tier,
+    TierName,
     ToolSettings,
     TrustState,
     UiSettings,
@@ -40,17 +42,24 @@ _LISTS = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissi
 def merge(tiers: Sequence[Tier], state_dir: Path, *, trust: TrustState = "nothing") -> Settings:
     """The settings of `tiers`, weakest first. `state_dir` is the default. Nothing is read or changed.
 
+    What is less strict than an earlier tier says is a problem, and the earlier value holds.
+
     A project's own hooks, allow rules and mode hold where `trust` is `trusted`; else one problem names all of them.
     """
     problems = [problem for tier in tiers for problem in tier.problems]
     problems += _untrusted(tiers, trust)
     single: dict[tuple[str, ...], Assignment] = {}
     added: dict[tuple[str, ...], list[Assignment]] = {}
+    ordered: dict[tuple[str, ...], dict[TierName, Assignment]] = {}
     for assignment in _admitted(tiers, problems, trust):
         if assignment.path in _LISTS:
             added.setdefault(assignment.path, []).append(assignment)
-        else:
+        elif not is_bound(assignment.path):
             single[assignment.path] = assignment
+        elif looser := loosening(assignment, ordered.setdefault(assignment.path, {})):
+            problems.append(looser)
+        else:
+            single[assignment.path] = ordered[assignment.path][assignment.source.tier] = assignment
     providers, faults = _providers(single)
     chosen = single.get(("state_dir",))
     return Settings(
@@ -69,6 +78,7 @@ def merge(tiers: Sequence[Tier], state_dir: Path, *, trust: TrustState = "nothin
         compat=_struct(CompatSettings, "compat", single),
         hooks=tuple(h for tier in tiers if tier.name != "project" or trust == "trusted" for h in tier.hooks),
         trust=trust,
+        binding=binding(ordered),
         notes=tuple(note for tier in tiers for note in tier.notes),
         sources={a.field: a.source for a in (*single.values(), *(a for several in added.values() for a in several))},
         problems=tuple(problems + faults),

@@ -141,7 +141,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `problems` are those of all tiers and of the merge; with a fatal one nothing may run. `notes` are what files say
     that has no use here. `trust` is how it stands with the project's folder. `unread` are files of other tools that
-    are there, and not read for want of `compat`.
+    are there, and not read for want of `compat`. `binding` is what the operator says that nobody may loosen.
     """
 
     state_dir: Path
@@ -155,6 +155,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hooks: tuple[HookDefinition, ...] = ()
     trust: TrustState = "nothing"
     unread: tuple[str, ...] = ()
+    binding: tuple[Assignment, ...] = ()
     notes: tuple[Problem, ...] = ()
     sources: dict[str, Source] = {}
     problems: tuple[Problem, ...] = ()
