@@ -159,3 +159,14 @@ def test_a_run_at_a_terminal_says_once_that_they_are_not_read_and_elsewhere_neve
         assert person.leaves() == 0
         said.append("settings.json isn't read: `[compat] claude = true`" in person.screen)
     assert said == [False, False, True, False]
+
+
+def test_a_hook_that_can_not_run_here_is_named_at_the_start_of_a_run_and_by_config_check(cli: Cli) -> None:
+    home = cli.root / "home" / ".claude"
+    home.mkdir()
+    (home / "settings.json").write_text('{"hooks": {"PreToolUse": [{"hooks": [{"type": "agent", "prompt": "x"}]}]}}')
+    script = cli.script({"text": "done"})
+    for arguments in (("run", "x", "--script", script), ("config", "check")):
+        done = cli(*arguments, "--compat-claude")
+        assert done.code == 0 and "a hook of type 'agent' can't run here" in done.err, arguments
+        assert "warning: " in done.err and "settings.json:1" in done.err

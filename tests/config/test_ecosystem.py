@@ -96,7 +96,8 @@ def test_a_projects_settings_need_trust_and_its_denies_hold_without(tmp_path: Pa
         ("[]", "is not a JSON object"),
         ({"permissions": {"deny": ["Bash(rm"]}}, "the closing parenthesis is missing"),
         ({"permissions": {"deny": "Bash"}}, "must be a list of rules"),
-        ({"hooks": {"PreToolUse": [{"hooks": [{"type": "agent"}]}]}}, "can't run here"),
+        ({"hooks": {"PreToolUse": [{"hooks": [{"type": 3, "command": "x"}]}]}}, "can't run here"),
+        ({"hooks": {"PreToolUse": [{"hooks": [{"command": ""}]}]}}, "a hook needs its `command`"),
         (
             {"hooks": {"PreToolUse": [{"matcher": "(", "hooks": [{"type": "command", "command": "x"}]}]}},
             "regular expression",
@@ -116,3 +117,23 @@ def test_an_allow_rule_that_is_not_known_is_warned_of_and_left_out(tmp_path: Pat
     found = place.settings()
     assert patterns(found.permissions.allow) == ["Bash(ls)"] and fatal(found) is None
     assert any("TodoWrite(x)" in problem.text for problem in found.problems)
+
+
+def test_a_hook_of_a_type_that_is_not_known_is_warned_of_with_its_line_and_the_others_run(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    command = '{"type": "command", "command": "check"}'
+    hooks = f'[\n{{"hooks": [{command},\n{{"type": "agent", "prompt": "look"}}]}}]'
+    place.write("user", f'{{"hooks": {{\n"PreToolUse": {hooks}}}}}')
+    found = place.settings()
+    assert fatal(found) is None and [h.command for h in found.hooks] == ["check"]
+    (problem,) = found.problems
+    file = place.home / ".claude" / "settings.json"
+    said = "hooks.PreToolUse.hooks: a hook of type 'agent' can't run here: it is left out, and it stops nothing"
+    assert str(problem) == f"{file}:4: {said}" and "command, http, python, prompt" in problem.hint
+
+
+def test_in_our_own_file_such_a_type_is_a_fault(tmp_path: Path) -> None:
+    place = Place(tmp_path, compat=False)
+    (place.home / ".config" / "counterfoil" / "config.toml").write_text('[[hooks.PreToolUse]]\ntype = "agent"\n')
+    fault = fatal(place.settings())
+    assert fault is not None and "config.toml:1: hooks.PreToolUse: a hook of type 'agent' can't run here" in str(fault)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -28,6 +29,8 @@ _MODES = {
     "bypassPermissions": "bypass",
 }
 _LISTS = ("allow", "ask", "deny")
+_TYPES: tuple[str, ...] = get_args(next(f.type for f in msgspec.structs.fields(HookDefinition) if f.name == "kind"))
+_TYPES_HINT = f"the types that run here are {', '.join(_TYPES)}"
 
 
 def ecosystem_files(workspace: Path, home: Path) -> list[tuple[TierName, Path]]:
@@ -158,12 +161,29 @@ class _Reader:
 
     def _hooks(self, block: Any) -> None:
         read = parse_json(block, tier=HOOK_TIERS.get(self.name, "user"), place=self.place)
+        foreign = dict(_foreign(block))
         for fatal, said in read.problems:
             field, _, text = said.removeprefix(f"{self.place}: ").partition(": ")
-            self._problem(_path(field), text, fatal=fatal)
+            path = _path(field)
+            if path in foreign:
+                text = f"a hook of type {foreign[path]!r:.80} can't run here: it is left out, and it stops nothing"
+                self._problem(path, text, _TYPES_HINT, fatal=False)
+            else:
+                self._problem(path, text, fatal=fatal)
         for definition in read.definitions:
             path = _path(definition.place.removeprefix(f"{self.place}: "))
             self.hooks.append(msgspec.structs.replace(definition, place=str(self._source(path))))
+
+
+def _foreign(block: Any) -> Iterator[tuple[JsonPath, str]]:
+    """The handlers of a type that only other programs have, and that type: no typo of ours, so no fault."""
+    for phase, groups in block.items() if isinstance(block, dict) else ():
+        for n, group in enumerate(groups if isinstance(groups, list) else ()):
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for k, handler in enumerate(handlers if isinstance(handlers, list) else ()):
+                kind = handler.get("type") if isinstance(handler, dict) else None
+                if isinstance(kind, str) and kind not in _TYPES:
+                    yield ("hooks", phase, n, "hooks", k), kind
 
 
 def _path(field: str) -> JsonPath:
