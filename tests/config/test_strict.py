@@ -145,3 +145,10 @@ def test_a_session_that_is_there_already_is_brought_within_the_bounds(home: Home
     assert bounds.bounded(Limits(max_turns=0)) == Limits(max_turns=5)
     assert bounds.bounded(Limits(max_turns=3, max_tokens=0)) == Limits(max_turns=3, max_tokens=0)
     assert Bounds().within("bypass") == "bypass"
+
+
+def test_an_ask_that_the_operator_lets_run_out_does_not_stay_open_longer(home: Home) -> None:
+    home.operator.write_text("[asks]\ntimeout = 60\n")
+    for seconds, holds in ((30, 30), (90, 60), (0, 60)):
+        home.user.write_text(f"[asks]\ntimeout = {seconds}\n")
+        assert home.load().asks.timeout == holds

@@ -14,12 +14,14 @@ from counterfoil.config.strict import binding, is_bound, loosening
 from counterfoil.config.trust import needs_trust
 from counterfoil.config.urls import url_fault
 from counterfoil.config.values import (
+    AskSettings,
     Assignment,
     CompatSettings,
     ModelSettings,
     PermissionSettings,
     Problem,
     ProviderSettings,
+    ReviewSettings,
     Rule,
     Settings,
     Source,
@@ -76,6 +78,8 @@ def merge(tiers: Sequence[Tier], state_dir: Path, *, trust: TrustState = "nothin
         tools=ToolSettings(disabled=tuple(r.pattern for r in _rules(added.get(("tools", "disabled"), ())))),
         ui=_struct(UiSettings, "ui", single),
         compat=_struct(CompatSettings, "compat", single),
+        asks=_struct(AskSettings, "asks", single),
+        reviews=_reviews(tiers),
         hooks=tuple(h for tier in tiers if tier.name != "project" or trust == "trusted" for h in tier.hooks),
         trust=trust,
         binding=binding(ordered),
@@ -83,6 +87,14 @@ def merge(tiers: Sequence[Tier], state_dir: Path, *, trust: TrustState = "nothin
         sources={a.field: a.source for a in (*single.values(), *(a for several in added.values() for a in several))},
         problems=tuple(problems + faults),
     )
+
+
+def _reviews(tiers: Sequence[Tier]) -> ReviewSettings:
+    if not any(tier.reviews for tier in tiers):
+        return ReviewSettings()
+    from counterfoil.config.reviews import merge_reviews
+
+    return merge_reviews(list(tiers))
 
 
 def _untrusted(tiers: Sequence[Tier], trust: TrustState) -> Iterable[Problem]:

@@ -57,7 +57,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 def is_bound(path: tuple[str, ...]) -> bool:
     """Is this a setting of which one value is stricter than another?"""
-    return path in (("permissions", "mode"), ("compat", "claude")) or path[0] == "limits"
+    return path in (("permissions", "mode"), ("compat", "claude"), ("asks", "timeout")) or path[0] == "limits"
 
 
 def loosening(assignment: Assignment, said: Mapping[TierName, Assignment]) -> Problem | None:
@@ -74,10 +74,10 @@ def _looser(path: tuple[str, ...], value: object, bound: object) -> bool:
         return value not in _WITHIN[cast(Mode, bound)]
     if path == ("compat", "claude"):
         return bound is True and value is False
-    return _looser_limit(cast(int, value), cast(int, bound))
+    return _looser_limit(cast(float, value), cast(float, bound))
 
 
-def _looser_limit(value: int, bound: int) -> bool:
+def _looser_limit(value: float, bound: float) -> bool:
     """Zero is no limit at all."""
     return bound > 0 and (value == 0 or value > bound)
 

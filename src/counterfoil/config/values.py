@@ -11,6 +11,7 @@ from counterfoil.config.schema import Effort, Wire
 from counterfoil.events import Limits, Mode
 from counterfoil.hooks.definition import HookDefinition
 from counterfoil.identity import Digest
+from counterfoil.ports import ReviewRule
 
 TrustState = Literal["nothing", "untrusted", "changed", "trusted"]
 """`nothing`: the project's files ask for no trust. `changed`: what was trusted is another by now."""
@@ -57,6 +58,19 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join(self.path)
 
 
+class ReviewSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is reviewed, the first rule that covers a call first; and whether a checker's prose is kept in the log."""
+
+    rules: tuple[ReviewRule, ...] = ()
+    keep_detail: bool = False
+
+
+class AskSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks. `timeout`: seconds after which one that nobody answered is refused; 0 for never."""
+
+    timeout: float = 0.0
+
+
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
     """One layer of configuration: a file, the environment or the flags. `found` is False for a file not there.
 
@@ -69,6 +83,7 @@ class Tier(msgspec.Struct, frozen=True, kw_only=True):
     assignments: tuple[Assignment, ...] = ()
     problems: tuple[Problem, ...] = ()
     hooks: tuple[HookDefinition, ...] = ()
+    reviews: object = None
     digest: Digest | None = None
     notes: tuple[Problem, ...] = ()
 
@@ -152,6 +167,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tools: ToolSettings = ToolSettings()
     ui: UiSettings = UiSettings()
     compat: CompatSettings = CompatSettings()
+    asks: AskSettings = AskSettings()
+    reviews: ReviewSettings = ReviewSettings()
     hooks: tuple[HookDefinition, ...] = ()
     trust: TrustState = "nothing"
     unread: tuple[str, ...] = ()
