@@ -201,3 +201,15 @@ def test_an_approved_plan_leads_back_to_nothing_that_the_operator_forbids(cli: C
     cli("run", "x", "--script", script, "--continue")
     modes = [line["event"].get("mode") for line in cli("sessions", "export", "last").lines]
     assert [m for m in modes if m] == ["bypass", "plan", "default", "plan"]
+
+
+def test_a_new_prompt_says_which_question_it_withdraws(cli: Cli) -> None:
+    script = cli.script({"calls": [bash("touch made")]}, SAY)
+    assert cli("run", "x", "--script", script, "--ask=wait").code == 75
+    ask = cli("asks", "--json").json[0]["ask"]["ask_id"]
+    done = cli("run", "y", "--continue", "--script", script, "--output=json")
+    lines = [line for line in done.err.splitlines() if "withdrawn" in line]
+    assert lines == [f"counterfoil: {ask} about Bash is withdrawn: the new prompt ends the run that waited for it"]
+    calls = cli("inspect", "last", "--json").json["calls"]
+    assert [a["state"] for c in calls for a in c["asks"]] == ["withdrawn"]
+    assert "withdrawn" not in cli("run", "z", "--continue", "--script", script).err

@@ -133,6 +133,7 @@ async def execute(plan: Plan) -> int:
             with _picture(plan, Path((await local.store.summary(found)).workspace)) as picture:
                 async with await local.engine.open(found) as session:
                     await adapt(session, plan.flags, local.settings)
+                    await _mention_given_up(session)
                     return await _drive(local, session, plan, picture)
     with _picture(plan, plan.workspace) as picture:
         async with (
@@ -205,6 +206,13 @@ async def _keep_within(session: Session, flags: Flags, bounds: Bounds) -> None:
         limits = msgspec.structs.replace(limits, max_turns=flags.max_turns)
     if bounds.bounded(limits) != meta.limits:
         await session.set_limits(bounds.bounded(limits))
+
+
+async def _mention_given_up(session: Session) -> None:
+    """A new prompt ends the run that is open: say which questions nobody answers any more."""
+    await session.read_mail()
+    for ask in session.state.asks.values():
+        faults.say(f"{ask.ask_id} about {ask.tool} is withdrawn: the new prompt ends the run that waited for it")
 
 
 def told(outcome: RunOutcome, seen: Scrollback) -> int:
