@@ -1,0 +1,3 @@
+#!/bin/bash
+cat >/dev/null
+echo "The release branch is frozen."
