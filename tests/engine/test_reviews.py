@@ -16,6 +16,7 @@ from counterfoil.events import (
     CallFinished,
     CallHeld,
     CallStarted,
+    Definition,
     HookRecorded,
     Mode,
     ReviewAcknowledged,
@@ -26,6 +27,7 @@ from counterfoil.events import (
 from counterfoil.events.codec import encode_event
 from counterfoil.identity import ReviewJob, review_id
 from counterfoil.policy.permissions import Rules
+from counterfoil.ports import HookAnswer, HookCall, HookPhase
 from tests.support.harness import ME, Answerer, CountingTool, Rig, call, first, turn
 from tests.support.reviewer import COST, DETAIL, PROSE, FakeReviewer, rule
 
@@ -287,6 +289,57 @@ async def test_an_open_ask_whose_review_is_done_again_is_withdrawn_and_its_answe
     await session.answer(again.ask_id, "allow", principal=ME)
     await resuming
     assert len(tool.runs) == 1
+    await session.close()
+
+
+class Requests:
+    """Hooks that answer permission requests in one way."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = answer
+
+    def wants(self, phase: HookPhase) -> bool:
+        return phase == "PermissionRequest"
+
+    async def fire(self, call: HookCall) -> list[HookAnswer]:
+        return [HookAnswer(definition=Definition(name="yes"), **self.answer)]
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("changes", [{}, {"updated_input": {"a": 2}}])
+async def test_a_hook_can_not_allow_what_a_review_asks_about(changes: dict[str, Any]) -> None:
+    tool = CountingTool("act")
+    rig = Rig(
+        ONE,
+        tool,
+        reviewer=FakeReviewer(rule("action"), findings=("concern",)),
+        rules=Rules(allow=("act",)),
+        hooks=lambda meta: Requests(request="allow", **changes),
+    )
+    session = await rig.session("default")
+    answerer = Answerer(session, "allow")
+    await session.prompt("go")
+    await answerer.stop()
+    log = await rig.log(session.id)
+    assert sum(isinstance(e, AskOpened) for e in log) == 1
+    assert [arguments for _, arguments in tool.runs] == [{"a": 1}]
+    said = [e.record.message for e in log if isinstance(e, HookRecorded) and e.record.phase == "PermissionRequest"]
+    assert any("only a person can allow" in message for message in said)
+
+
+async def test_a_hook_may_deny_what_a_review_asks_about() -> None:
+    tool = CountingTool("act")
+    rig = Rig(
+        ONE,
+        tool,
+        reviewer=FakeReviewer(rule("action"), findings=("concern",)),
+        rules=Rules(allow=("act",)),
+        hooks=lambda meta: Requests(request="deny", request_message="no"),
+    )
+    session = await rig.session("default")
+    await session.prompt("go")
+    assert (result(await rig.log(session.id)).status, tool.runs) == ("denied", [])
     await session.close()
 
 

@@ -144,10 +144,10 @@ async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) 
     if shown is not None and shown.review_id != about:
         await asks.withdraw(ctx, call, "the question is another one by now")
     if receipt is None and call.ask_id not in ctx.state.asks and ctx.hooks.wants("PermissionRequest"):
-        merged = await hooking.permission_request(ctx, call, facts.targets, rule)
+        merged = await hooking.permission_request(ctx, call, facts.targets, rule, reviewed=need.review is not None)
         if merged.request == "deny" or merged.verdict == "block":
             return await _denied(ctx, call, merged.request_reason or merged.reason)
-        if merged.request == "allow" and need.review is None:
+        if merged.request == "allow":
             return await _allowed_by_hook(ctx, call)
     if receipt is None:
         receipt = await asks.put(ctx, call, asks.Question(reason=need.reason, rule=rule, review=need.review))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -62,9 +63,10 @@ async def fire(
     targets: Targets | None = None,
     result: CallFinished | None = None,
     rule: str | None = None,
+    hear: Callable[[HookAnswer], HookAnswer] = lambda answer: answer,
 ) -> Merged:
-    """Fire the hooks of `phase` and merge their answers. Of these nothing is published yet; what hooks in the
-    background came to meanwhile is.
+    """Fire the hooks of `phase` and merge their answers, each as `hear` hears it. Of these nothing is published yet;
+    what hooks in the background came to meanwhile is.
     """
     if not ctx.hooks.wants(phase):
         return NOTHING
@@ -82,7 +84,7 @@ async def fire(
         return NOTHING
     return merge(
         phase,
-        answers,
+        [hear(answer) for answer in answers],
         session=ctx.state.meta.session_id,
         ids=ctx.parts.ids,
         tool_call_id=call.tool_call_id if call is not None else None,
@@ -151,12 +153,32 @@ async def _publish_changes(ctx: Context, call: OpenCall, merged: Merged, *more: 
     await ctx.publish(*events, *(harness(text) for text in merged.contexts))
 
 
-async def permission_request(ctx: Context, call: OpenCall, targets: Targets, rule: str | None) -> Merged:
+def _only_denies(answer: HookAnswer) -> HookAnswer:
+    """What counts of an answer where a review asks: a denial. That an allow doesn't is said."""
+    if answer.request != "allow":
+        return answer
+    said = "a review asks here: only a person can allow this call, the hook's answer isn't used"
+    return msgspec.structs.replace(answer, request=None, updated_input=None, warnings=(*answer.warnings, said))
+
+
+async def permission_request(
+    ctx: Context, call: OpenCall, targets: Targets, rule: str | None, *, reviewed: bool = False
+) -> Merged:
     """PermissionRequest: hooks may answer what a person would be asked, and have `rule` learned for the session: the
-    one that an answer of a person could learn. Publishes records, changed arguments and the rule.
+    one that an answer of a person could learn. Where a review asks (`reviewed`) they may deny alone. Publishes records,
+    changed arguments and the rule.
     """
     fields = about(call) | {"permission_suggestions": suggested(rule)}
-    merged = await fire(ctx, "PermissionRequest", fields, match=call.tool, call=call, targets=targets, rule=rule)
+    merged = await fire(
+        ctx,
+        "PermissionRequest",
+        fields,
+        match=call.tool,
+        call=call,
+        targets=targets,
+        rule=rule,
+        hear=_only_denies if reviewed else lambda answer: answer,
+    )
     learned: list[Event] = []
     if merged.learned is not None and rule is not None and rule not in ctx.grants():
         by = Principal(kind="policy", name=f"hook {merged.learned.name}")

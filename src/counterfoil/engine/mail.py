@@ -163,6 +163,7 @@ class Mail:
         """Read no more. A letter without a reply is read again by the next who opens the session."""
         self._serving.cancel()
         await asyncio.wait([self._serving])
+        self._first.set()  # a task that was cancelled before its first step never came to do so
 
     async def _serve(self) -> None:
         try:
