@@ -21,6 +21,7 @@ from counterfoil.cli import (
     models,
     permissions,
     resume,
+    reviews,
     run,
     sessions,
     terminal,
@@ -71,6 +72,7 @@ for _name, _function in _COMMANDS:
 app.add_typer(sessions.app, name="sessions")
 app.add_typer(config.app, name="config")
 app.add_typer(permissions.app, name="permissions")
+app.add_typer(reviews.app, name="reviews")
 
 
 def main() -> None:

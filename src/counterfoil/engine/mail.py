@@ -1,4 +1,4 @@
-"""Letters to the process that drives a session: answers, cancels and steers from whoever doesn't hold it.
+"""Letters to the process that drives a session, from whoever doesn't hold it: answers, cancels, steers, acks.
 
 A letter is read once it is there, one after the other, and gets one reply. Where the holder dies before it replied,
 the next one reads the letter again: an answer with its key is still one answer, a cancel of a run that is over changes
@@ -20,7 +20,7 @@ from counterfoil.errors import AskIsSettled, CodecError, CounterfoilError, Sessi
 from counterfoil.events import Principal, Receipt, Scope, Verdict
 from counterfoil.events.base import Value
 from counterfoil.events.codec import clean_text
-from counterfoil.identity import AskID, RunID
+from counterfoil.identity import AskID, ReviewID, RunID
 from counterfoil.ports import EventStore, Lease
 from counterfoil.ports.store import LETTER_BYTES, Letter
 
@@ -61,7 +61,15 @@ class SteerLetter(Value, frozen=True, kw_only=True, tag_field="letter", tag="ste
     principal: Principal
 
 
-AnyLetter = AnswerLetter | CancelLetter | SteerLetter
+class AcknowledgeLetter(Value, frozen=True, kw_only=True, tag_field="letter", tag="acknowledge"):
+    """A person saw this revision of a review."""
+
+    review_id: ReviewID
+    revision: int
+    principal: Principal
+
+
+AnyLetter = AnswerLetter | CancelLetter | SteerLetter | AcknowledgeLetter
 
 
 class Settled(Value, frozen=True, kw_only=True, tag_field="reply", tag="settled"):
@@ -92,6 +100,8 @@ _KINDS: tuple[type[CounterfoilError], ...] = (
     errors.AskNotFound,
     errors.AskWithdrawn,
     errors.AnswerRefused,
+    errors.ReviewNotFound,
+    errors.StaleReview,
     errors.NotResumable,
     errors.SessionBusy,
     errors.UsageError,
@@ -217,6 +227,9 @@ class Mail:
                 idempotency_key=letter.idempotency_key,
             )
             return Settled(receipt=receipt)
+        if isinstance(letter, AcknowledgeLetter):
+            await self._session.acknowledge(letter.review_id, letter.revision, principal=letter.principal)
+            return Done()
         run = self._session.state.run
         if run is None or run.run_id != letter.run_id:
             raise errors.UsageError(f"run {letter.run_id} is over", hint="nothing changed")
