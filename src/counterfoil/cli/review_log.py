@@ -86,7 +86,7 @@ async def _in(store: EventStore, session: SessionID, review: str) -> Kept | None
         private = decode_private(row.private)
         if isinstance(private, ReviewDetail):
             detail = private
-    log = found.get(ReviewID(review))  # type: ignore[arg-type]
+    log = found.get(ReviewID(review))
     return None if log is None else Kept(review=log, detail=detail)
 
 
