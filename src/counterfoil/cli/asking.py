@@ -87,6 +87,8 @@ def describe(ask: Ask) -> str:
         first, *rest = visible(text).split("\n")
         lines.append(f"    {visible_line(name)}: {first}")
         lines += [f"    {' ' * len(visible_line(name))}  {line}" for line in rest]
+    if ask.result_digest is not None:
+        lines.append(f"    it ran; its result is held back: {ask.result_size} bytes, {ask.result_digest}")
     if ask.rule is not None:
         lines.append(f"    rule that [s] and [a] would learn: {visible_line(ask.rule)}")
     lines.append(f"    (call {ask.tool_call_id}, {ask.ask_id})")

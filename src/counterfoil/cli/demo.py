@@ -9,6 +9,7 @@ import typer
 from counterfoil.cli import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from counterfoil.cli.asking import Asker
@@ -31,7 +32,7 @@ PROMPT = "Make greeting.txt greet counterfoil, then run the check."
 
 
 def demo(answer: _Answer = None, keep: _Keep = False, state_dir: options.StateDir = None) -> int:
-    """Play a scripted session: reads, an edit, an approval that learns a rule, hooks, denials, a rejected turn."""
+    """Play scripted sessions: reads, an edit, approvals, hooks, denials, a rejected turn; reviews; a parked run."""
     import asyncio
     import shutil
     import tempfile
@@ -48,7 +49,7 @@ def demo(answer: _Answer = None, keep: _Keep = False, state_dir: options.StateDi
 async def _play(folder: Path, answer: str | None, state_dir: str | None, keep: bool) -> int:
     from importlib.resources import as_file, files
 
-    from counterfoil.cli import exits
+    from counterfoil.cli import demo_scenes, exits
     from counterfoil.cli.demo_workspace import furnish
     from counterfoil.cli.terminal import print_line
 
@@ -56,9 +57,13 @@ async def _play(folder: Path, answer: str | None, state_dir: str | None, keep: b
         print_line(line)
     with as_file(files("counterfoil.cli") / "data" / "demo.yaml") as script:
         settings = _settings(folder, script, state_dir)
-        outcome, seen = await _drive(settings, folder, _asker(answer))
-    _tell(settings, seen, state_dir, folder if keep else None)
-    return exits.of_outcome(outcome)
+        asker = _asker(answer)
+        outcome, seen = await play(settings, folder, asker, PROMPT, title="demo", hooks=_hooks(folder))
+        tell(seen)
+    reviewed = await demo_scenes.reviews(settings, folder, asker)
+    parked = demo_scenes.parked(settings, folder, answer or "allow")
+    _end(settings, seen, state_dir, folder if keep else None)
+    return next((code for code in (exits.of_outcome(outcome), reviewed, parked) if code), exits.DONE)
 
 
 def _settings(folder: Path, script: Path, state_dir: str | None) -> Settings:
@@ -108,7 +113,16 @@ def _asker(answer: str | None) -> Asker:
     return asking.by_flag("allow", "demo in a pipe", scope="session")
 
 
-async def _drive(settings: Settings, folder: Path, asker: Asker) -> tuple[RunOutcome, Scrollback]:
+async def play(
+    settings: Settings,
+    folder: Path,
+    asker: Asker,
+    prompt: str,
+    *,
+    title: str,
+    hooks: Sequence[HookDefinition] = (),
+) -> tuple[RunOutcome, Scrollback]:
+    """Drive one scripted session to its end, with its progress on standard output."""
     from counterfoil.cli import compose
     from counterfoil.cli.drive import Drive
     from counterfoil.cli.reporters import ProgressReporter
@@ -120,28 +134,34 @@ async def _drive(settings: Settings, folder: Path, asker: Asker) -> tuple[RunOut
         provider=settings.model.provider,
         model=settings.model.name,
         mode=settings.permissions.mode,
-        title="demo",
+        title=title,
     )
-    async with compose.service(settings, hooks=_hooks(folder)) as local, await local.engine.create(new) as session:
+    async with compose.service(settings, hooks=hooks) as local, await local.engine.create(new) as session:
         drive = Drive(session, local.store, ProgressReporter(), asker)
-        outcome = await drive.prompt(PROMPT)
+        outcome = await drive.prompt(prompt)
     return outcome, drive.seen
 
 
-def _tell(settings: Settings, seen: Scrollback, state_dir: str | None, kept: Path | None) -> None:
-    import shlex
-
+def tell(seen: Scrollback) -> None:
+    """The table of a session's calls."""
     from counterfoil.cli import details
     from counterfoil.cli.terminal import print_line
 
     print_line()
     details.print_session(seen)
     print_line()
+
+
+def _end(settings: Settings, seen: Scrollback, state_dir: str | None, kept: Path | None) -> None:
+    import shlex
+
+    from counterfoil.cli.terminal import print_line
+
     print_line(f"stored in {settings.state_dir}")
     if kept is not None:
         print_line(f"the workspace is {kept}")
     where = "" if state_dir is None else f" --state-dir {shlex.quote(state_dir)}"
-    print_line(f"see it again: {_program()} inspect{where} {seen.root}")
+    print_line(f"see the first session again: {_program()} inspect{where} {seen.root}")
 
 
 def _program() -> str:
