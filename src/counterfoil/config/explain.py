@@ -9,6 +9,7 @@ import msgspec
 from counterfoil.config.trust import Offer
 from counterfoil.config.values import Rule, Settings, Tier, TrustState
 from counterfoil.hooks.definition import HookDefinition
+from counterfoil.ports import ReviewRule
 
 
 class FileReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ def explain(tiers: list[Tier], settings: Settings, offer: Offer | None = None) -
 
 def _values(settings: Settings) -> list[ValueReport]:
     rows = [_row(settings, "state_dir", str(settings.state_dir))]
-    for table in ("model", "permissions", "limits", "tools", "ui", "compat"):
+    for table in ("model", "permissions", "limits", "tools", "asks", "ui", "compat"):
         struct = getattr(settings, table)
         for name in struct.__struct_fields__:
             value = getattr(struct, name)
@@ -83,7 +84,22 @@ def _values(settings: Settings) -> list[ValueReport]:
         for name in ("wire", "base_url", "api_key_env", "timeout"):
             rows.append(_row(settings, f"providers.{provider.name}.{name}", getattr(provider, name)))
         rows.append(_row(settings, f"providers.{provider.name}.headers", sorted(provider.headers)))
+    rows += [
+        ValueReport(field=f"reviews.{'/'.join(r.jobs)}", value=review_text(r), source=f"{r.tier}: {r.name}")
+        for r in settings.reviews.rules
+    ]
     return rows + [ValueReport(field=f"hooks.{h.phase}", value=hook_text(h), source=h.place) for h in settings.hooks]
+
+
+def review_text(rule: ReviewRule) -> str:
+    """A review policy in one line: what it covers, who checks, and what follows."""
+    failure = rule.on_checker_failure or ("ask" if rule.enforcement == "enforced" else "allow_with_warning")
+    unresolved = rule.on_unresolved or ("ask" if rule.enforcement == "enforced" else "allow_with_warning")
+    follows = f"concern: {rule.on_concern}, " if rule.enforcement == "enforced" else ""
+    return (
+        f"{', '.join(rule.tools)}: {rule.checker}, {rule.enforcement} "
+        f"({follows}unresolved: {unresolved}, checker fails: {failure})"
+    )
 
 
 def hook_text(hook: HookDefinition) -> str:
