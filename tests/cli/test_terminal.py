@@ -112,9 +112,18 @@ def test_the_demo_asks_on_a_terminal(cli: Cli) -> None:
     person.sees("sh ./check.sh")
     person.sees("with a note  > ")
     person.types("s\n")
-    assert person.leaves() == 0, "what was learned for the session isn't asked again"
+    shown = person.sees("[y] allow  [n] deny  [e] deny with a note  > ")
+    assert shown.count("needs your approval") == 1, "what was learned for the session isn't asked again"
+    assert "action review: concern (authority)" in shown, "a review's question learns no rule"
+    person.types("y\n")
+    held = person.sees("[y] release  [n] withhold  [e] withhold with a note  > ")
+    assert "its result is held back" in held and "IGNORE" not in held
+    person.types("n\n")
+    assert "action review: the checker failed (provider_failure)" in person.sees("with a note  > ")
+    person.types("y\n")
+    assert person.leaves() == 0
     assert "turn rejected" in person.screen and "would learn: Bash(sh ./check.sh)" in person.screen
-    assert "see it again: " in person.screen
+    assert "see the first session again: " in person.screen
     assert "counterfoil inspect ses_" in person.screen
 
 
