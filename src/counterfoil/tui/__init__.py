@@ -1,0 +1,1 @@
+"""The terminal client: screens and widgets over scrollback views."""
