@@ -7,11 +7,23 @@ from typing import Any
 
 import pytest
 
-from counterfoil.engine import EngineSettings
-from counterfoil.errors import AskIsSettled, AskNotFound, AskWithdrawn, UsageError
-from counterfoil.events import AskOpened, AskSettled, CallFinished, CallStarted, text_of
+from counterfoil.engine import EngineSettings, asks
+from counterfoil.errors import AskIsSettled, AskNotFound, AskWithdrawn, FoldError, UsageError
+from counterfoil.events import (
+    AskOpened,
+    AskSettled,
+    CallEffective,
+    CallFinished,
+    CallStarted,
+    Event,
+    StoredEvent,
+    text_of,
+)
 from counterfoil.events import AskWithdrawn as AskWithdrawnEvent
+from counterfoil.events.codec import encode_event, kind_of
+from counterfoil.identity import START, HookID, Offset, arguments_digest
 from counterfoil.policy.permissions import Rules
+from counterfoil.state import SessionState, fold
 from tests.support.harness import ME, Answerer, CountingTool, Rig, call, first, turn
 
 
@@ -136,6 +148,54 @@ async def test_a6_an_answer_for_an_old_ask_leaves_the_new_one_alone() -> None:
         assert set(session.state.asks) == {new.ask_id} and tool.runs == []
         session.cancel()
         await resumed
+
+
+async def test_arguments_that_change_after_an_ask_withdraw_it_and_the_old_answer_releases_nothing() -> None:
+    tool = CountingTool("act")
+    rig = Rig(one_call(n=1), tool)
+    async with await rig.session("default") as session:
+        old = await park_at_ask(session)
+        changed = {"n": 2}
+        (waiting,) = session.state.open_calls()
+        change = CallEffective(
+            tool_call_id=old.tool_call_id,
+            arguments=changed,
+            arguments_digest=arguments_digest(changed),
+            hook_id=HookID("hook_1"),
+        )
+        with pytest.raises(FoldError):
+            fold([*(await rig.store.read(session.id, START, 999)), *_row_of(change, session.state)])
+        await asks.withdraw(session._ctx, waiting, "its arguments changed")
+        await session._ctx.publish(change)
+        asked = asyncio.ensure_future(opened(session))
+        resumed = asyncio.ensure_future(session.resume())
+        new = await asked
+        with pytest.raises(AskWithdrawn):
+            await session.answer(old.ask_id, "allow", principal=ME)
+        assert (new.tool_call_id, new.arguments) == (old.tool_call_id, changed)
+        assert new.ask_id != old.ask_id and new.arguments_digest != old.arguments_digest
+        assert tool.runs == []
+        await session.answer(new.ask_id, "allow", principal=ME)
+        await resumed
+    assert tool.runs == [(old.tool_call_id, changed)]
+
+
+def _row_of(event: Event, state: SessionState) -> list[StoredEvent]:
+    """The row that would follow."""
+    assert state.run is not None
+    return [
+        StoredEvent(
+            session_id=state.meta.session_id,
+            offset=Offset(state.offset + 1),
+            run_id=state.run.run_id,
+            seq=None,
+            kind=kind_of(event),
+            public=encode_event(event),
+            private=None,
+            digest=b"",
+            recorded_at=0,
+        )
+    ]
 
 
 async def test_answering_twice_with_one_key_and_verdict_is_one_answer() -> None:

@@ -9,6 +9,7 @@ from counterfoil.events import Ask, AskWithdrawn, HookRecord, Receipt
 from counterfoil.identity import AskID, HookID, SessionID, ToolCallID
 from counterfoil.scrollback.cards import AskCell, Card
 from counterfoil.scrollback.entries import EvidenceEntry
+from counterfoil.scrollback.revisions import step
 from counterfoil.scrollback.views import AskView, Source
 
 
@@ -53,30 +54,23 @@ class EvidenceBook:
 
     def record(self, record: HookRecord, source: Source, card: Card | None) -> Slot | None:
         """Take one published version of a record. Returns what has to stand in the order of entries, if anything."""
-        if not record.hook_id or record.revision < 1:
-            return EvidenceEntry(source=source, why="no_identity", record=record)
-        if record.review is not None and record.review.review_id != record.hook_id:
-            return _conflict(source, "hook_id and review_id differ", record=record)
         held = self._records.get(record.hook_id)
-        if held is not None:
-            return self._update(held, record, source)
+        taken = step(held, record)
+        if taken == "legacy":
+            return EvidenceEntry(source=source, why="no_identity", record=record)
+        if taken == "conflict":
+            return _conflict(source, _contradiction(held, record), record=record)
+        if taken == "ignore":
+            return None
         self._records[record.hook_id] = record
+        if taken == "replace":
+            return None
         if self._may_attach(record.origin_session_id, source):
             if card is not None:
                 self._attach_record(record.hook_id, card)
             elif record.tool_call_id is not None:
                 self._waiting_records[record.tool_call_id].append(record.hook_id)
         return RecordSlot(record.hook_id, source)
-
-    def _update(self, held: HookRecord, record: HookRecord, source: Source) -> Slot | None:
-        if record.revision < held.revision or record == held:
-            return None
-        if (record.tool_call_id, record.origin_session_id) != (held.tool_call_id, held.origin_session_id):
-            return _conflict(source, f"{record.hook_id} is claimed for another call or origin", record=record)
-        if record.revision == held.revision:
-            return _conflict(source, f"{record.hook_id} says two things at revision {held.revision}", record=record)
-        self._records[record.hook_id] = record
-        return None
 
     def ask(self, ask: Ask, source: Source, card: Card | None) -> Slot | None:
         """Take one opened ask."""
@@ -206,6 +200,15 @@ class EvidenceBook:
 
 def _ids(value: Ask | Receipt) -> tuple[Any, ...]:
     return (value.ask_id, value.origin_session_id, value.tool_call_id, value.review_id)
+
+
+def _contradiction(held: HookRecord | None, record: HookRecord) -> str:
+    """Why a record can't be taken, in words."""
+    if held is None or (record.review is not None and record.review.review_id != record.hook_id):
+        return "hook_id and review_id differ"
+    if (record.tool_call_id, record.origin_session_id) != (held.tool_call_id, held.origin_session_id):
+        return f"{record.hook_id} is claimed for another call or origin"
+    return f"{record.hook_id} says two things at revision {held.revision}"
 
 
 def _conflict(source: Source, reason: str, **evidence: Any) -> EvidenceEntry:
