@@ -282,6 +282,10 @@ class Scrollback:
         text = f"{word}: {e.rule} ({e.scope}), by {e.decided_by.name}"
         self._put(en.NoticeEntry(source=source, severity="notable", code="grant_changed", text=text))
 
+    def _acknowledged(self, e: ev.ReviewAcknowledged, source: Source) -> None:
+        text = f"review {e.review_id} was seen at revision {e.revision}, by {e.decided_by.name}"
+        self._put(en.NoticeEntry(source=source, severity="benign", code="review_acknowledged", text=text))
+
     def _notice(self, e: ev.Notice, source: Source) -> None:
         self._put(en.NoticeEntry(source=source, severity=e.severity, code=e.code, text=e.text))
 
@@ -311,6 +315,7 @@ _HANDLERS: dict[type[ev.Event], Callable[[Scrollback, Any, Source], None]] = {
     ev.DelegationFinished: Scrollback._delegation_finished,
     ev.CompactionDone: Scrollback._compacted,
     ev.GrantChanged: Scrollback._grant,
+    ev.ReviewAcknowledged: Scrollback._acknowledged,
     ev.Notice: Scrollback._notice,
     ev.UnknownEvent: Scrollback._unknown,
 }
