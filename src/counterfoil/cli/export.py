@@ -1,4 +1,4 @@
-"""Writing a session out: its public events as they are stored, its views, or a readable text."""
+"""Writing a session out: its public events as they are stored, its views, a readable text, or a page."""
 
 from __future__ import annotations
 
@@ -47,5 +47,10 @@ async def _lines(store: EventStore, session: SessionID, format_: str) -> AsyncIt
     if format_ == "json":
         value = {"session": seen.session, "entries": seen.entries, "calls": seen.calls, "evidence": seen.evidence}
         yield json.dumps(plain(value), ensure_ascii=False, indent=2).encode() + b"\n"
+        return
+    if format_ == "html":
+        from counterfoil.scrollback.page import document
+
+        yield document(seen).encode("utf-8", "replace")
         return
     yield transcript.markdown(seen).encode("utf-8", "replace")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,7 @@ from counterfoil.cli import (
     exits,
     faults,
     models,
+    options,
     permissions,
     resume,
     reviews,
@@ -56,11 +58,24 @@ def counterfoil(
     """An agent harness that keeps a numbered stub of everything that happens to a call."""
 
 
+def export(
+    session: options.SessionRef,
+    html: Annotated[bool, typer.Option("--html", help="As one self-contained page instead of JSON lines.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here.  [default: stdout]")
+    ] = None,
+    state_dir: options.StateDir = None,
+) -> int:
+    """Write a session's public events as JSON lines, or what they show as a page."""
+    return sessions.export(session, sessions.ExportFormat("html" if html else "jsonl"), output, state_dir)
+
+
 _COMMANDS: list[tuple[str, Callable[..., Any]]] = [
     ("run", run.run),
     ("resume", resume.resume),
     ("demo", demo.demo),
     ("inspect", inspect_command.inspect),
+    ("export", export),
     ("verify", verify.verify),
     ("asks", asks.asks),
     ("answer", answer.answer),

@@ -27,6 +27,7 @@ class ExportFormat(StrEnum):
     jsonl = "jsonl"
     json = "json"
     markdown = "markdown"
+    html = "html"
 
 
 @app.command("list", epilog=exits.HELP)
@@ -175,7 +176,7 @@ def delete(
 def export(
     session: options.SessionRef,
     format_: Annotated[
-        ExportFormat, typer.Option("--format", help="Every event, the views, or a readable text.")
+        ExportFormat, typer.Option("--format", help="Every event, the views, a readable text, or a page.")
     ] = ExportFormat.jsonl,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here.  [default: stdout]")
