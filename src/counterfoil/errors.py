@@ -143,6 +143,12 @@ class StaleReview(CounterfoilError):
     code = "stale_review"
 
 
+class Forbidden(CounterfoilError):
+    """The caller is known, and its role may not do this."""
+
+    code = "forbidden"
+
+
 class ToolFailure(CounterfoilError):
     """A tool ran and failed in a way that the model should read.
 

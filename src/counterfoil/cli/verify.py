@@ -9,7 +9,8 @@ import typer
 from counterfoil.cli import exits, options
 
 if TYPE_CHECKING:
-    from counterfoil.cli.verifying import Verdict
+    from counterfoil.ports import EventStore
+    from counterfoil.service.verifying import Verdict
 
 _Session = Annotated[
     str | None,
@@ -28,12 +29,11 @@ def verify(
     """Recompute a log's digest chain. Exits 1 and names the first row that doesn't fit where there is one."""
     from counterfoil.cli.compose import with_store
     from counterfoil.cli.terminal import print_json
-    from counterfoil.cli.verifying import verdicts_on
     from counterfoil.errors import UsageError
 
     if (session is None) == (not all_):
         raise UsageError("one of SESSION and --all is needed", hint="`counterfoil sessions list` shows all")
-    verdicts = with_store(state_dir, lambda store: verdicts_on(store, session))
+    verdicts = with_store(state_dir, lambda store: _verdicts(store, session))
     if as_json:
         print_json(verdicts)
     else:
@@ -42,6 +42,16 @@ def verify(
         if not verdicts:
             print("no sessions")
     return exits.DONE if all(v.intact for v in verdicts) else exits.FAILED
+
+
+async def _verdicts(store: EventStore, reference: str | None) -> list[Verdict]:
+    """What is found of the session that `reference` means, or of every session."""
+    from counterfoil.cli.reference import MANY, resolve
+    from counterfoil.service.verifying import verify_one
+
+    if reference is not None:
+        return [await verify_one(store, await resolve(store, reference))]
+    return [await verify_one(store, s.session_id) for s in await store.sessions(limit=MANY)]
 
 
 def _print(verdict: Verdict) -> None:

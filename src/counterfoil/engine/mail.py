@@ -203,7 +203,7 @@ class Mail:
     async def _reply_to(self, letter: Letter) -> AnyReply:
         """Do what the letter says. Raises `StoreError` alone: then the letter stays for the next holder."""
         try:
-            return await self._done(_letters.decode(letter.body))
+            return await self.done(_letters.decode(letter.body))
         except StoreError:
             raise
         except AskIsSettled as fault:
@@ -216,7 +216,8 @@ class Mail:
             log.exception("letter %s to session %s failed", letter.number, self._lease.session_id)
             return Refused(code="error", message=f"the letter could not be handled: {type(fault).__name__}")
 
-    async def _done(self, letter: AnyLetter) -> AnyReply:
+    async def done(self, letter: AnyLetter) -> Settled | Done:
+        """Do what a letter says. Raises what the session says against it."""
         if isinstance(letter, AnswerLetter):
             receipt = await self._session.answer(
                 letter.ask_id,

@@ -9,7 +9,7 @@ from types import TracebackType
 from counterfoil.engine import asks, hooking
 from counterfoil.engine.compact import compact
 from counterfoil.engine.context import Context, Parked, RunOutcome, Stop
-from counterfoil.engine.mail import Mail
+from counterfoil.engine.mail import AnyLetter, Mail, Settled
 from counterfoil.engine.recover import closing_run
 from counterfoil.engine.run import drive, finish, store_stop
 from counterfoil.engine.watch import Hub, Watch
@@ -257,6 +257,14 @@ class Session:
                 note=note,
                 idempotency_key=idempotency_key,
             )
+
+    async def take(self, letter: AnyLetter) -> Receipt | None:
+        """Do what a letter says, without its way through the mailbox. Returns the receipt of an answer.
+
+        Raises what stands against it: `AskIsSettled`, `AskWithdrawn`, `AskNotFound`, `UsageError`, `StaleReview`, …
+        """
+        done = await self._mail.done(letter)
+        return done.receipt if isinstance(done, Settled) else None
 
     async def acknowledge(self, review: ReviewID, revision: int, *, principal: Principal) -> None:
         """Record that a person saw this revision of a review. Decides nothing; repeating it changes nothing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from counterfoil.cli.reference import MANY, resolve
 from counterfoil.errors import LogDamaged
 from counterfoil.identity import START, Offset, SessionID
 from counterfoil.ports import EventStore
@@ -22,14 +21,7 @@ class Verdict(msgspec.Struct, kw_only=True):
     reason: str = ""
 
 
-async def verdicts_on(store: EventStore, reference: str | None) -> list[Verdict]:
-    """What is found of the session that `reference` means, or of every session."""
-    if reference is not None:
-        return [await _one(store, await resolve(store, reference))]
-    return [await _one(store, s.session_id) for s in await store.sessions(limit=MANY)]
-
-
-async def _one(store: EventStore, session: SessionID) -> Verdict:
+async def verify_one(store: EventStore, session: SessionID) -> Verdict:
     """The verdict on one session. A log that the store itself can't read is damaged too, and hides no other."""
     previous, expected, count = b"", FIRST, 0
     after = START

@@ -1,0 +1,200 @@
+"""The sessions that this process drives: opened when needed, kept while a run goes, given back when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from counterfoil.engine import Engine, NewSession, RunOutcome, Session
+from counterfoil.errors import CounterfoilError, NotResumable, SessionBusy
+from counterfoil.events import Part, RunStarted
+from counterfoil.identity import RunID, SessionID
+
+log = logging.getLogger("counterfoil.service")
+
+IDLE = 60.0
+"""Seconds after which a session that nobody uses is closed, so that other processes may drive it."""
+LOOK = 15.0
+
+
+class _Driver:
+    """One open session, how many use it, its run, and since when nobody does."""
+
+    def __init__(self, session: Session, now: float) -> None:
+        self.session = session
+        self.uses = 0
+        self.run: asyncio.Task[RunOutcome] | None = None
+        self.since = now
+
+
+class Drivers:
+    """Opens sessions on demand, one driver for each. Close it at the end: what runs is parked or ended."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._open: dict[SessionID, _Driver] = {}
+        self._locks: dict[SessionID, asyncio.Lock] = {}
+        self._closing = False
+        self._reaper: asyncio.Task[None] | None = None
+        self.opened = asyncio.Condition()
+        """Notified whenever a session is opened or closed here."""
+
+    def peek(self, session: SessionID) -> Session | None:
+        """The session, where it is open here."""
+        driver = self._open.get(session)
+        return driver.session if driver is not None else None
+
+    def running(self, session: SessionID) -> bool:
+        """Whether a run of it is driven here."""
+        driver = self._open.get(session)
+        return driver is not None and driver.run is not None
+
+    async def create(self, new: NewSession) -> Session:
+        """Make a session and keep it open."""
+        self._require_open()
+        session = await self._engine.create(new)
+        await self._keep(session)
+        return session
+
+    @contextlib.asynccontextmanager
+    async def using(self, session: SessionID) -> AsyncIterator[Session]:
+        """The open session, for as long as the block lasts. Raises `SessionHeld`, `SessionNotFound`, `NotResumable`."""
+        driver = await self._enter(session)
+        try:
+            yield driver.session
+        finally:
+            self._leave(driver)
+
+    async def prompt(self, session: SessionID, parts: tuple[Part, ...]) -> RunID:
+        """Start a run and return its id once it is recorded. Raises `SessionBusy` while one is driven."""
+        driver = await self._enter(session)
+        try:
+            if driver.run is not None:
+                raise SessionBusy(f"session {session} is running", hint="steer it, or wait for its end")
+            return await self._started(driver, lambda: driver.session.prompt(parts))
+        finally:
+            self._leave(driver)
+
+    async def resume(self, session: SessionID) -> RunID:
+        """Go on with the run that was left open. Raises `NotResumable` where there is none."""
+        driver = await self._enter(session)
+        try:
+            await driver.session.read_mail()
+            run = driver.session.state.run
+            if run is None:
+                raise NotResumable(f"session {session} has no open run", hint="give it a prompt instead")
+            if driver.run is None:
+                self._begin(driver, driver.session.resume)
+            return run.run_id
+        finally:
+            self._leave(driver)
+
+    async def _started(self, driver: _Driver, drive: Callable[[], Awaitable[RunOutcome]]) -> RunID:
+        """Begin the run; wait until it is recorded, or ended before that. Raises what ended it."""
+        async with driver.session.watch() as stream:
+            run = self._begin(driver, drive)
+            first = asyncio.ensure_future(_run_started(stream))
+            try:
+                await asyncio.wait([run, first], return_when=asyncio.FIRST_COMPLETED)
+                if first.done() and not first.cancelled() and first.exception() is None:
+                    return first.result()
+                return (await asyncio.shield(run)).run_id
+            finally:
+                first.cancel()
+                await asyncio.gather(first, return_exceptions=True)
+
+    def _begin(self, driver: _Driver, drive: Callable[[], Awaitable[RunOutcome]]) -> asyncio.Task[RunOutcome]:
+        async def owned() -> RunOutcome:
+            try:
+                return await drive()
+            finally:
+                driver.run = None
+                self._leave(driver)
+
+        driver.uses += 1
+        driver.run = asyncio.ensure_future(owned())
+        driver.run.add_done_callback(_told)
+        return driver.run
+
+    async def _enter(self, session: SessionID) -> _Driver:
+        self._require_open()
+        async with self._locks.setdefault(session, asyncio.Lock()):
+            driver = self._open.get(session)
+            if driver is None:
+                driver = await self._keep(await self._engine.open(session))
+            driver.uses += 1
+            return driver
+
+    def _require_open(self) -> None:
+        if self._closing:
+            raise CounterfoilError("the service is shutting down", hint="try again")
+
+    async def _keep(self, session: Session) -> _Driver:
+        driver = self._open[session.id] = _Driver(session, asyncio.get_running_loop().time())
+        if self._reaper is None:
+            self._reaper = asyncio.ensure_future(self._reap())
+        async with self.opened:
+            self.opened.notify_all()
+        return driver
+
+    def _leave(self, driver: _Driver) -> None:
+        driver.uses -= 1
+        driver.since = asyncio.get_running_loop().time()
+
+    async def _reap(self) -> None:
+        """Close what nobody has used for a while."""
+        while True:
+            await asyncio.sleep(LOOK)
+            now = asyncio.get_running_loop().time()
+            for session, driver in list(self._open.items()):
+                if not driver.uses and now - driver.since > IDLE:
+                    await self.release(session)
+
+    async def release(self, session: SessionID) -> bool:
+        """Close the session here, where nobody uses it. False where somebody does."""
+        async with self._locks.setdefault(session, asyncio.Lock()):
+            driver = self._open.get(session)
+            if driver is None:
+                self._locks.pop(session, None)
+                return True
+            if driver.uses:
+                return False
+            del self._open[session]
+            await driver.session.close()
+        async with self.opened:
+            self.opened.notify_all()
+        return True
+
+    async def close(self, grace: float = 5.0) -> None:
+        """Take no more; park runs that wait for a person, give others `grace` seconds, then end them."""
+        self._closing = True
+        if self._reaper is not None:
+            self._reaper.cancel()
+            await asyncio.gather(self._reaper, return_exceptions=True)
+        runs = []
+        for driver in self._open.values():
+            driver.session.park()
+            runs += [driver.run] if driver.run is not None else []
+        if runs:
+            await asyncio.wait(runs, timeout=grace)
+        for driver in list(self._open.values()):
+            await driver.session.close()
+        self._open.clear()
+        async with self.opened:
+            self.opened.notify_all()
+
+
+async def _run_started(stream: AsyncIterator[object]) -> RunID:
+    async for envelope in stream:
+        event = getattr(envelope, "event", None)
+        if isinstance(event, RunStarted):
+            return event.run_id
+    raise CounterfoilError("the session was closed before its run began", hint="try again")
+
+
+def _told(run: asyncio.Task[RunOutcome]) -> None:
+    """A fault that no event tells is in the log of the program at least."""
+    if not run.cancelled() and (fault := run.exception()) is not None:
+        log.error("a run ended with %s: %s", type(fault).__name__, fault)

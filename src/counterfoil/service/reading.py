@@ -1,0 +1,84 @@
+"""Reading logs: a page at a time, and what they say of one call, of reviews, of asks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from counterfoil.events import (
+    AskOpened,
+    AskSettled,
+    AskWithdrawn,
+    Envelope,
+    HookRecord,
+    HookRecorded,
+    StoredEvent,
+)
+from counterfoil.events.codec import envelope_of, event_of
+from counterfoil.identity import START, AskID, Offset, ReviewID, SessionID, ToolCallID
+from counterfoil.ports import EventStore, SessionSummary
+from counterfoil.service.frames import OpenAsk
+
+PAGE = 1_000
+MANY = 1_000_000
+_ASKS = frozenset({"ask.opened", "ask.settled", "ask.withdrawn"})
+
+
+async def rows(store: EventStore, session: SessionID, after: Offset = START) -> AsyncIterator[StoredEvent]:
+    """Every row over `after`, in order, a page at a time. Raises `SessionNotFound`."""
+    while page := await store.read(session, after, PAGE):
+        for row in page:
+            yield row
+        after = page[-1].offset
+
+
+async def about(store: EventStore, session: SessionID, call: ToolCallID) -> list[Envelope]:
+    """Every logged event that names the call, in order."""
+    name = call.encode()
+    return [envelope_of(row) async for row in rows(store, session) if name in row.public]
+
+
+async def reviews_of(store: EventStore, session: SessionID) -> list[HookRecord]:
+    """The newest revision of each review, in the order in which they began."""
+    found: dict[ReviewID, HookRecord] = {}
+    async for row in rows(store, session):
+        event = event_of(row) if row.kind == "hook.recorded" else None
+        if isinstance(event, HookRecorded) and event.record.review is not None:
+            held = found.get(event.record.hook_id)
+            if held is None or event.record.revision > held.revision:
+                found[event.record.hook_id] = event.record
+    return list(found.values())
+
+
+async def open_asks(store: EventStore, summary: SessionSummary) -> list[OpenAsk]:
+    """The asks of a session that wait for an answer, in the order in which they were put."""
+    if not summary.open_asks:
+        return []
+    found: dict[AskID, OpenAsk] = {}
+    async for row in rows(store, summary.session_id):
+        if row.kind not in _ASKS:
+            continue
+        event = event_of(row)
+        if isinstance(event, AskOpened):
+            found[event.ask.ask_id] = OpenAsk(
+                ask=event.ask,
+                opened_at=row.recorded_at,
+                session_id=summary.session_id,
+                session_title=summary.title,
+            )
+        elif isinstance(event, AskSettled):
+            found.pop(event.receipt.ask_id, None)
+        elif isinstance(event, AskWithdrawn):
+            found.pop(event.ask_id, None)
+    return list(found.values())
+
+
+async def session_of_ask(store: EventStore, ask: AskID) -> SessionID | None:
+    """The session that raised the ask, open or not: those with open asks are looked at first."""
+    name = ask.encode()
+    for summary in sorted(await store.sessions(limit=MANY), key=lambda s: not s.open_asks):
+        async for row in rows(store, summary.session_id):
+            if row.kind == "ask.opened" and name in row.public:
+                event = event_of(row)
+                if isinstance(event, AskOpened) and event.ask.ask_id == ask:
+                    return event.ask.origin_session_id
+    return None

@@ -1,0 +1,106 @@
+"""Watching a session: from the log, then live, without a gap or a duplicate, whoever drives it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from counterfoil.engine import Session, WatchGap
+from counterfoil.errors import SessionNotFound
+from counterfoil.events import Envelope
+from counterfoil.events.codec import envelope_of
+from counterfoil.identity import Offset, SessionID
+from counterfoil.ports import EventStore
+from counterfoil.service.drivers import Drivers
+from counterfoil.service.frames import CaughtUp, Frame, Gap, HeartBeat
+
+PAGE = 500
+POLL = 0.1
+"""Seconds between two looks at the log of a session that another process drives."""
+BEAT = 15.0
+
+
+class Watcher:
+    """One watch of one session: an async iterator of frames. `after`: logged events up to it are known already."""
+
+    def __init__(self, store: EventStore, drivers: Drivers, session: SessionID, after: Offset) -> None:
+        self._store = store
+        self._drivers = drivers
+        self._session = session
+        self._after = after
+        self._caught_up = False
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        """The frames. Ends with a `Gap`, or when the session is deleted. Raises `SessionNotFound`."""
+        await self._store.head(self._session)
+        try:
+            while True:
+                session = self._drivers.peek(self._session)
+                async for frame in self._live(session) if session is not None else self._polled():
+                    yield frame
+                    if isinstance(frame, Gap):
+                        return
+        except SessionNotFound:
+            return
+
+    async def _live(self, session: Session) -> AsyncIterator[Frame]:
+        """While it is driven here: what the log has, then what is published. Ends when the session is closed here."""
+        async with session.watch() as stream:
+            async for frame in self._recorded():
+                yield frame
+            while True:
+                try:
+                    async with asyncio.timeout(BEAT):
+                        envelope = await anext(stream)
+                except TimeoutError:
+                    yield HeartBeat()
+                    continue
+                except StopAsyncIteration:
+                    return
+                except WatchGap:
+                    yield Gap(last_offset=self._after)
+                    return
+                if self._is_new(envelope):
+                    yield envelope
+
+    async def _polled(self) -> AsyncIterator[Frame]:
+        """While another process drives it, or nobody: the log, looked at again and again, until it is opened here."""
+        loop = asyncio.get_running_loop()
+        beat = loop.time() + BEAT
+        while self._drivers.peek(self._session) is None:
+            async for frame in self._recorded():
+                yield frame
+                beat = loop.time() + BEAT
+            if loop.time() >= beat:
+                yield HeartBeat()
+                beat = loop.time() + BEAT
+            await self._opened_or_later()
+
+    async def _opened_or_later(self) -> None:
+        """Wait until a session is opened here, or until it is time to look again."""
+        try:
+            async with asyncio.timeout(POLL):
+                async with self._drivers.opened:
+                    if self._drivers.peek(self._session) is None:
+                        await self._drivers.opened.wait()
+        except TimeoutError:
+            return
+
+    async def _recorded(self) -> AsyncIterator[Frame]:
+        """What the log has after what was told; then, once in a watch, that the watcher has caught up."""
+        while page := await self._store.read(self._session, self._after, PAGE):
+            for row in page:
+                self._after = row.offset
+                yield envelope_of(row)
+        if not self._caught_up:
+            self._caught_up = True
+            yield CaughtUp(offset=self._after)
+
+    def _is_new(self, envelope: Envelope) -> bool:
+        """A durable event that was told from the log isn't told again."""
+        if envelope.offset is None:
+            return True
+        if envelope.offset <= self._after:
+            return False
+        self._after = envelope.offset
+        return True
