@@ -100,6 +100,8 @@ def call(arguments: list[str]) -> int:
     """Run one command line and return its exit code. Nothing is raised."""
     terminal.prepare()
     try:
+        if not arguments and terminal.is_terminal(sys.stdin) and terminal.is_terminal(sys.stdout):
+            return _client()
         code = app(args=arguments, prog_name="counterfoil", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -111,6 +113,14 @@ def call(arguments: list[str]) -> int:
     except Exception as error:
         return _failed(error)
     return code if isinstance(code, int) else exits.DONE
+
+
+def _client() -> int:
+    """No arguments, at a terminal: the terminal client, in this folder."""
+    from counterfoil.cli.compose import folder
+    from counterfoil.tui.entry import open_client
+
+    return open_client(folder(None))
 
 
 def _quiet() -> int:

@@ -55,6 +55,10 @@ class MarkdownLines:
             return list(self._lines)
         return self._lines + self._gap(self._finished + start) + self._block(rest[start:])
 
+    def painted(self, text: str) -> bool:
+        """Whether `text` goes on from what was painted."""
+        return text.startswith(self._text)
+
     def _advance_fence(self) -> bool:
         """Move the finished lines of an open code block. True where it ended."""
         assert self._fence is not None

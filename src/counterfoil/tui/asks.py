@@ -1,0 +1,80 @@
+"""Which question stands on the screen: one at a time, in order, each answered once and by its own id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from counterfoil.errors import CounterfoilError
+from counterfoil.events import Ask
+from counterfoil.identity import AskID
+from counterfoil.tui.ask import AskScreen, Question, Said
+
+if TYPE_CHECKING:
+    from counterfoil.tui.app import CounterfoilApp
+
+
+class Asking:
+    """The queue of open questions of one session."""
+
+    def __init__(self, app: CounterfoilApp) -> None:
+        self._app = app
+        self._screen: AskScreen | None = None
+        self._later: set[AskID] = set()
+        self._answering: set[AskID] = set()
+
+    def forget(self) -> None:
+        """Another session is opened: nothing of this one is asked any more."""
+        if self._screen is not None:
+            self._screen.close_elsewhere()
+        self._later, self._answering = set(), set()
+
+    def again(self) -> int:
+        """Ask again what was put off. Returns how many questions are open."""
+        self._later = set()
+        self.look()
+        return len(self._app.feed.open_asks)
+
+    def look(self) -> None:
+        """Close a question that others settled; put the next one where none stands."""
+        waiting = [v.ask for v in self._app.feed.open_asks if v.ask.ask_id not in self._answering]
+        current = self._screen
+        if current is not None and not current.over:
+            ids = [ask.ask_id for ask in waiting]
+            if current.question.ask.ask_id not in ids:
+                current.close_elsewhere()
+            elif current.is_mounted:
+                current.requeue(1, len(ids) - len(self._later & set(ids)))
+            return
+        wanted = [ask for ask in waiting if ask.ask_id not in self._later]
+        if wanted and current is None:
+            self._put(wanted[0], len(wanted))
+
+    def _put(self, ask: Ask, of: int) -> None:
+        feed = self._app.feed
+        root = ask.origin_session_id == feed.seen.root or feed.seen.call(ask.tool_call_id) is not None
+        question = Question(ask=ask, root=root, call=feed.seen.call(ask.tool_call_id), preview=self._preview(ask))
+        screen = AskScreen(question, (1, of), clock=self._app.clock, typed=self._app.prompt.typed)
+        self._screen = screen
+        self._app.push_screen(screen, lambda said: self._chosen(screen, said))
+
+    def _preview(self, ask: Ask) -> str:
+        return self._app.link.preview(ask) if "release" in ask.choices else ""
+
+    def _chosen(self, screen: AskScreen, said: Said | None) -> None:
+        self._screen = None
+        ask = screen.question.ask
+        if said is None:
+            self._later.add(ask.ask_id)
+            self._app.call_later(self.look)
+            return
+        self._answering.add(ask.ask_id)
+        self._app.run_worker(self._answer(said), group="answers")
+
+    async def _answer(self, said: Said) -> None:
+        try:
+            await self._app.link.answer(said.ask.ask_id, said.verdict, scope=said.scope, note=said.note)
+        except CounterfoilError as fault:
+            self._app.say(str(fault), severity="warning")
+        self._answering.discard(said.ask.ask_id)
+        self._app.wait_for_end()
+        self.look()

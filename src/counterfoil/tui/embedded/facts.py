@@ -1,0 +1,82 @@
+"""What is configured, as rows: hooks, rules, checkers; and what tokens cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from counterfoil.config import Settings
+from counterfoil.events import Usage
+from counterfoil.service.grants import Grants
+from counterfoil.tui.link import Fact
+
+if TYPE_CHECKING:
+    from counterfoil.hooks import HookDefinition
+
+
+def hooks(settings: Settings) -> list[Fact]:
+    """Each configured hook: phase, name, matcher, kind, tier."""
+    return [Fact(cells=(h.phase, h.name, h.matcher or "*", h.kind, h.tier), detail=_hook(h)) for h in settings.hooks]
+
+
+def _hook(hook: HookDefinition) -> str:
+    rows = [
+        ("runs", hook.command or hook.url or hook.entry or hook.prompt),
+        ("condition", hook.condition or ""),
+        ("timeout", f"{hook.timeout:g} s"),
+        ("on failure", hook.on_failure),
+        ("configured in", hook.place),
+    ]
+    return "\n".join(f"{name}: {value}" for name, value in rows if value)
+
+
+def rules(settings: Settings, workspace: Path, session: list[tuple[str, str]]) -> list[Fact]:
+    """Each rule that holds: what it does, the rule, and where it comes from."""
+    lists = settings.permissions
+    found = [
+        Fact(cells=(verdict, rule.pattern, f"{rule.source.tier}: {rule.source}"), detail=str(rule.source))
+        for verdict, of_kind in (("deny", lists.deny), ("ask", lists.ask), ("allow", lists.allow))
+        for rule in of_kind
+    ]
+    learned = [
+        Fact(cells=("allow", grant.rule, "learned: always"), detail=f"{grant.ask_id}", revocable=grant.rule)
+        for grant in Grants(settings.state_dir).of(str(workspace))
+    ]
+    known = {fact.revocable for fact in learned}
+    return [
+        *found,
+        *learned,
+        *(
+            Fact(cells=("allow", rule, f"learned: {scope}"), revocable=rule)
+            for rule, scope in session
+            if rule not in known
+        ),
+    ]
+
+
+def checkers(settings: Settings) -> list[Fact]:
+    """Each review policy: its name, jobs, tools, checker and what a concern does."""
+    return [
+        Fact(
+            cells=(rule.name, " ".join(rule.jobs), " ".join(rule.tools), rule.checker, rule.enforcement),
+            detail=f"a concern: {rule.on_concern}\ntimeout: {rule.timeout:g} s\ntier: {rule.tier}",
+        )
+        for rule in settings.reviews.rules
+    ]
+
+
+def cost(model: str, usage: Usage) -> float | None:
+    """Dollars, by the maintained table of prices; None where the table doesn't know the model."""
+    from genai_prices import Usage as Priced
+    from genai_prices import calc_price
+
+    counted = Priced(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+    )
+    try:
+        return float(calc_price(counted, model).total_price)
+    except LookupError:
+        return None
