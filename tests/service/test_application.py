@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from counterfoil.config import Settings
+from counterfoil.config.values import ModelSettings
 from counterfoil.engine import NewSession
 from counterfoil.errors import (
     AskIsSettled,
@@ -56,11 +57,14 @@ async def made(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Applicat
     """Makes applications over one state directory, each with its script; closed at the end."""
     opened: list[Application] = []
 
-    async def make(script: Any = None, *, own_store: bool = True) -> Application:
+    async def make(script: Any = None) -> Application:
         (tmp_path / "w").mkdir(exist_ok=True)
         file = tmp_path / f"script{len(opened)}.json"
         file.write_text(json.dumps(script or turns()))
-        app = Application(LocalService(Settings(state_dir=tmp_path / "state"), {"PATH": "/usr/bin:/bin"}, script=file))
+        settings = Settings(
+            state_dir=tmp_path / "state", model=ModelSettings(provider="scripted", name="m", script=str(file))
+        )
+        app = Application(LocalService(settings, {"PATH": "/usr/bin:/bin"}, script=file))
         opened.append(app)
         return app
 
@@ -161,6 +165,14 @@ async def test_steer_and_cancel_reach_the_run_wherever_it_is(made: Any, tmp_path
     await other.cancel(ADA, session)
     with pytest.raises(UsageError):
         await holder.steer(ADA, session, "too late")
+
+
+async def test_a_provider_that_isnt_there_ends_the_run_and_says_so(made: Any, tmp_path: Path) -> None:
+    app = await made()
+    session = (await app.create(ADA, new(tmp_path, provider="nobody"))).session_id
+    await app.prompt(ADA, session, text_parts("go"))
+    end = await finished(app, session)
+    assert (end.stop_reason, end.error is not None and end.error.code) == ("provider_error", "config")
 
 
 async def test_one_run_at_a_time(made: Any, tmp_path: Path) -> None:

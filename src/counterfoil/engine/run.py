@@ -12,7 +12,7 @@ from counterfoil.engine.hooking import at_stop, stop_failure
 from counterfoil.engine.limits import reached
 from counterfoil.engine.recover import closing
 from counterfoil.engine.turn import MalformedTurn, ask_model
-from counterfoil.errors import CounterfoilError, ProviderError, StoreError
+from counterfoil.errors import ConfigError, CounterfoilError, ProviderError, StoreError
 from counterfoil.events import CallStatus, ErrorInfo, Event, Notice, RunFinished
 from counterfoil.ports import ModelTurn
 from counterfoil.state import SessionState, TurnItem
@@ -42,6 +42,8 @@ async def drive(ctx: Context) -> Stop:
             await ctx.publisher.snapshot()
     except ProviderError as fault:
         return Stop(reason="provider_error", error=_info(fault, permanent=fault.permanent))
+    except ConfigError as fault:
+        return Stop(reason="provider_error", error=_info(fault, permanent=True))
     except MalformedTurn as fault:
         return Stop(reason="malformed_turn", error=_info(fault, permanent=False))
 
