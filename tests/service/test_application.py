@@ -355,8 +355,8 @@ NEEDS: dict[str, tuple[str, Callable[[Application, Caller, SessionID, AskID], An
     "resume": ("drive", lambda a, c, s, q: a.resume(c, s)),
     "cancel": ("drive", lambda a, c, s, q: a.cancel(c, s)),
     "revoke_grant": ("drive", lambda a, c, s, q: a.revoke_grant(c, s, "Bash")),
-    "acknowledge": ("answer", lambda a, c, s, q: a.acknowledge(c, s, ReviewID("rev_x"), 1)),  # type: ignore[arg-type]
-    "review_detail": ("detail", lambda a, c, s, q: a.review_detail(c, s, ReviewID("rev_x"), 1)),  # type: ignore[arg-type]
+    "acknowledge": ("answer", lambda a, c, s, q: a.acknowledge(c, s, ReviewID("rev_x"), 1)),
+    "review_detail": ("detail", lambda a, c, s, q: a.review_detail(c, s, ReviewID("rev_x"), 1)),
     "answer": ("answer", lambda a, c, s, q: a.answer(c, q, "deny")),
     "delete": ("drive", lambda a, c, s, q: a.delete(c, s)),
 }
