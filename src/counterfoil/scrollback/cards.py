@@ -1,49 +1,83 @@
-"""The reducer's own, changing picture of one call, and the detached view of it."""
+"""The reducer's own, changing picture of one call, and the detached snapshots of it."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-import msgspec
-
 from counterfoil.events import (
-    Ask,
     CallAccepted,
     CallStatus,
     Executed,
     HookRecord,
     Part,
-    Receipt,
+    ReviewAcknowledged,
+    SessionKind,
+    StopReason,
 )
 from counterfoil.identity import AskID, Digest, HookID, ReviewID, SessionID, ToolCallID
-from counterfoil.scrollback.views import AskView, CallState, CallView, ChildView, Source
+from counterfoil.scrollback import entries as en
+from counterfoil.scrollback.views import (
+    AskView,
+    CallState,
+    ChildView,
+    EntryKey,
+    ParallelSnapshot,
+    Source,
+    SubagentSnapshot,
+    TeamSnapshot,
+    ToolSnapshot,
+)
+
+PREVIEW = 2_000
+"""Characters of a child's preview, and of a running call's news, that are kept: the last ones."""
+
+_OF_TOOL: dict[str, type[en.ToolCard]] = {
+    "Agent": en.SubagentCard,
+    "Team": en.TeamCard,
+    "Parallel": en.ParallelCard,
+}
+_OF_KIND: dict[SessionKind, type[en.ToolCard]] = {
+    SessionKind.SUBAGENT: en.SubagentCard,
+    SessionKind.TEAM_MEMBER: en.TeamCard,
+    SessionKind.PARALLEL_BRANCH: en.ParallelCard,
+}
+_SNAPSHOTS: dict[type[en.ToolCard], type[ToolSnapshot]] = {
+    en.ToolCard: ToolSnapshot,
+    en.SubagentCard: SubagentSnapshot,
+    en.TeamCard: TeamSnapshot,
+    en.ParallelCard: ParallelSnapshot,
+}
 
 
-class AskCell:
-    """One ask as far as it is known."""
+def detached(value: Any) -> Any:
+    """A copy of a JSON value that shares nothing that can be changed. As deep as it may be."""
+    if type(value) is not dict and type(value) is not list:
+        return value
+    top = value.copy()
+    todo: list[Any] = [top]
+    while todo:
+        inner = todo.pop()
+        for place, item in inner.items() if type(inner) is dict else enumerate(inner):
+            if type(item) is dict or type(item) is list:
+                inner[place] = copied = item.copy()
+                todo.append(copied)
+    return top
 
-    __slots__ = ("ask", "opened_at", "receipt", "withdrawn")
 
-    def __init__(self, ask: Ask, opened_at: int) -> None:
-        self.ask = ask
-        self.opened_at = opened_at
-        self.receipt: Receipt | None = None
-        self.withdrawn: str | None = None
+def bounded(text: str) -> str:
+    """The end of `text`, where it is longer than a preview may be."""
+    return text if len(text) <= PREVIEW else "…" + text[1 - PREVIEW :]
 
-    @property
-    def open(self) -> bool:
-        """Whether it waits for an answer."""
-        return self.receipt is None and self.withdrawn is None
 
-    def view(self) -> AskView:
-        """A detached view."""
-        ask = msgspec.structs.replace(self.ask, arguments=copy.deepcopy(self.ask.arguments))
-        if self.receipt is not None:
-            return AskView(ask=ask, state="settled", receipt=self.receipt, opened_at=self.opened_at)
-        if self.withdrawn is not None:
-            return AskView(ask=ask, state="withdrawn", withdrawn_reason=self.withdrawn, opened_at=self.opened_at)
-        return AskView(ask=ask, opened_at=self.opened_at)
+class ChildCell:
+    """A child session as far as it is known to its parent."""
+
+    __slots__ = ("id", "kind", "member", "preview", "stop_reason")
+
+    def __init__(self, id_: SessionID, kind: SessionKind, member: str | None, preview: str) -> None:
+        self.id, self.kind, self.member = id_, kind, member
+        self.preview = bounded(preview)
+        self.stop_reason: StopReason | None = None
 
 
 class Card:
@@ -53,6 +87,7 @@ class Card:
         self.accepted = event
         self.origin = origin
         self.source = source
+        self.sort = _OF_TOOL.get(event.tool, en.ToolCard)
         self.effective: dict[str, Any] | None = None
         self.digest: Digest = event.arguments_digest
         self.state: CallState = "accepted"
@@ -64,20 +99,38 @@ class Card:
         self.finished_at: int | None = None
         self.held_by: ReviewID | None = None
         self.held_size: int | None = None
+        self.held_digest: Digest | None = None
         self.result: tuple[Part, ...] = ()
         self.hook_ids: list[HookID] = []
         self.ask_ids: list[AskID] = []
-        self.children: dict[SessionID, ChildView] = {}
+        self.children: dict[SessionID, ChildCell] = {}
+        self.acknowledged: list[ReviewAcknowledged] = []
 
     @property
     def tool_call_id(self) -> ToolCallID:
         """The call's id."""
         return self.accepted.tool_call_id
 
-    def view(self, records: tuple[HookRecord, ...], asks: tuple[AskView, ...]) -> CallView:
+    @property
+    def key(self) -> EntryKey:
+        """The key of the card's entry."""
+        return EntryKey(self.accepted.tool_call_id)
+
+    def entry(self) -> en.ToolCard:
+        """The card's entry, of the sort that is known by now."""
+        return self.sort(key=self.key, source=self.source, tool_call_id=self.tool_call_id)
+
+    def child(self, child: ChildCell) -> None:
+        """A child started: what it is says what the card is."""
+        self.children[child.id] = child
+        self.sort = _OF_KIND.get(child.kind, self.sort)
+
+    def view(
+        self, records: tuple[HookRecord, ...], asks: tuple[AskView, ...], children: tuple[ChildView, ...]
+    ) -> ToolSnapshot:
         """A detached view."""
         event = self.accepted
-        return CallView(
+        return _SNAPSHOTS[self.sort](
             tool_call_id=event.tool_call_id,
             origin_session_id=self.origin,
             source=self.source,
@@ -85,8 +138,8 @@ class Card:
             turn=event.turn,
             position=event.position,
             tool=event.tool,
-            arguments=copy.deepcopy(event.arguments),
-            effective=copy.deepcopy(self.effective),
+            arguments=detached(event.arguments),
+            effective=detached(self.effective),
             arguments_digest=self.digest,
             read_only=event.read_only,
             problem=event.problem,
@@ -100,8 +153,10 @@ class Card:
             finished_at=self.finished_at,
             held_by=self.held_by,
             held_size=self.held_size,
+            held_digest=self.held_digest,
             records=records,
             asks=asks,
-            children=tuple(self.children.values()),
+            children=children,
             result=self.result,
+            acknowledged=tuple(self.acknowledged),
         )

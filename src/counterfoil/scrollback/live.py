@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from counterfoil import events as ev
 from counterfoil.events.base import Envelope
-from counterfoil.identity import RunID, ToolCallID
+from counterfoil.identity import RunID, SessionID, ToolCallID
+from counterfoil.scrollback.cards import bounded
 from counterfoil.scrollback.views import LiveView
 
 
@@ -17,8 +18,9 @@ class Live:
         self._turn = 0
         self._text: list[str] = []
         self._reasoning: list[str] = []
-        self._drafts: dict[int, tuple[str, list[str]]] = {}
+        self._drafts: dict[int, tuple[str, str]] = {}
         self.progress: dict[ToolCallID, str] = {}
+        self.previews: dict[SessionID, str] = {}
 
     def apply(self, envelope: Envelope) -> bool:
         """Take one transient event. False where it is late, applied already, or of another run."""
@@ -30,11 +32,14 @@ class Live:
             self._seq = envelope.seq
         event = envelope.event
         if isinstance(event, ev.CallProgress):
-            self.progress[event.tool_call_id] = event.text
+            self.progress[event.tool_call_id] = bounded(event.text)
+            return True
+        if isinstance(event, ev.DelegationProgress):
+            self.previews[event.child_session_id] = bounded(event.preview)
             return True
         if isinstance(event, (ev.MessageDelta, ev.ReasoningDelta, ev.CallDelta)):
             return event.turn == self._turn and self._delta(event)
-        return isinstance(event, ev.DelegationProgress)
+        return False
 
     def _delta(self, event: ev.MessageDelta | ev.ReasoningDelta | ev.CallDelta) -> bool:
         if isinstance(event, ev.MessageDelta):
@@ -42,14 +47,14 @@ class Live:
         elif isinstance(event, ev.ReasoningDelta):
             self._reasoning.append(event.text)
         else:
-            tool, fragments = self._drafts.get(event.position, ("", []))
-            fragments.append(event.arguments_text)
-            self._drafts[event.position] = (tool or event.tool, fragments)
+            tool, text = self._drafts.get(event.position, ("", ""))
+            self._drafts[event.position] = (tool or event.tool, bounded(text + event.arguments_text))
         return True
 
-    def durable(self, envelope: Envelope) -> None:
-        """Take one durable event: what it says for good no longer streams."""
+    def durable(self, envelope: Envelope) -> bool:
+        """Take one durable event: what it says for good no longer streams. Whether that changed anything."""
         event = envelope.event
+        before = bool(self._text or self._reasoning or self._drafts)
         if isinstance(event, ev.RunStarted):
             self._run, self._seq = event.run_id, 0
             self._clear()
@@ -60,11 +65,13 @@ class Live:
             self._clear()
         elif isinstance(event, ev.CallFinished):
             self.progress.pop(event.tool_call_id, None)
+        elif isinstance(event, ev.DelegationFinished):
+            self.previews.pop(event.child_session_id, None)
         if isinstance(event, ev.RunFinished):
             self._run = None
-            self.progress.clear()
         elif envelope.seq is not None and envelope.run_id == self._run:
             self._seq = max(self._seq, envelope.seq)
+        return before and not (self._text or self._reasoning or self._drafts)
 
     def _clear(self) -> None:
         self._text, self._reasoning, self._drafts = [], [], {}
@@ -75,7 +82,14 @@ class Live:
             return LiveView()
         return LiveView(
             turn=self._turn,
-            text="".join(self._text),
-            reasoning="".join(self._reasoning),
-            drafts=tuple((tool, "".join(parts)) for _, (tool, parts) in sorted(self._drafts.items())),
+            text=_joined(self._text),
+            reasoning=_joined(self._reasoning),
+            drafts=tuple(draft for _, draft in sorted(self._drafts.items())),
         )
+
+
+def _joined(pieces: list[str]) -> str:
+    """The text of `pieces`, which are one piece from here on: looking again doesn't join them again."""
+    text = "".join(pieces)
+    pieces[:] = [text]
+    return text

@@ -2,78 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from counterfoil import events as ev
 from counterfoil.events.base import Envelope
-from counterfoil.events.codec import encode_event, kind_of
 from counterfoil.identity import Offset, SessionID, ToolCallID
 from counterfoil.scrollback import entries as en
+from counterfoil.scrollback.applied import Applied
 from counterfoil.scrollback.cards import Card
-from counterfoil.scrollback.evidence import AskSlot, EvidenceBook, RecordSlot, Slot
 from counterfoil.scrollback.head import Head
+from counterfoil.scrollback.held import AskCell, RecordCell
 from counterfoil.scrollback.live import Live
-from counterfoil.scrollback.views import AskView, CallView, ChildView, LiveView, SessionView, Source
-
-
-class Applied:
-    """Which durable events of one session were applied: all up to a mark, and some beyond it."""
-
-    __slots__ = ("_beyond", "through")
-
-    def __init__(self) -> None:
-        self.through = 0
-        self._beyond: set[int] = set()
-
-    def add(self, offset: int) -> bool:
-        """Note `offset`. False where it was noted before."""
-        if offset <= self.through or offset in self._beyond:
-            return False
-        self._beyond.add(offset)
-        while self.through + 1 in self._beyond:
-            self.through += 1
-            self._beyond.remove(self.through)
-        return True
+from counterfoil.scrollback.order import NOTHING, Change
+from counterfoil.scrollback.steps import FROM_CHILDREN, STEPS, Board, Placed
+from counterfoil.scrollback.views import AskView, EntryKey, LiveView, SessionView, Source, ToolSnapshot
+from counterfoil.scrollback.visibility import Notices
 
 
 class Scrollback:
-    """What a person sees of one session. Applying an event twice is a no-op; the views handed out are detached."""
+    """What a person sees of one session. Applying an event twice is a no-op; the views handed out are detached.
+
+    A client that redraws goes by places: `len(seen)` of them, each with a key, a version and an entry, or empty.
+    `apply`, `key`, `position`, `version` and `entry` cost the same however long the session is.
+    """
 
     def __init__(self, root: SessionID) -> None:
         self.root = root
-        self._applied: dict[SessionID, Applied] = {}
-        self._slots: list[en.Entry | Slot] = []
-        self._cards: dict[ToolCallID, Card] = {}
-        self._book = EvidenceBook(root)
+        self._applied = Applied()
+        self._board = Board(root)
+        self._order = self._board.order
+        self._book = self._board.book
+        self._cards = self._board.cards
         self._live = Live()
         self._head = Head(root)
 
     # ---- events in ----------------------------------------------------------------------------------------------
 
-    def apply(self, envelope: Envelope) -> bool:
-        """Take one event. Returns whether it was new."""
+    def apply(self, envelope: Envelope) -> Change:
+        """Take one event. What it changed: false where it was applied before."""
         event = envelope.event
+        own = envelope.session_id == self.root
         if type(event) in ev.TRANSIENT:
-            return envelope.session_id == self.root and self._live.apply(envelope)
-        if envelope.offset is not None:
-            applied = self._applied.get(envelope.session_id)
-            if applied is None:
-                applied = self._applied[envelope.session_id] = Applied()
-            if not applied.add(envelope.offset):
-                return False
-        if envelope.session_id != self.root and type(event) not in _FROM_CHILDREN:
-            return False
-        self._step(envelope, event)
-        return True
-
-    def extend(self, envelopes: Iterable[Envelope]) -> Scrollback:
-        """Apply each of `envelopes`; returns itself."""
-        for envelope in envelopes:
-            self.apply(envelope)
-        return self
-
-    def _step(self, envelope: Envelope, event: ev.Event) -> None:
+            return self._transient(envelope) if own else NOTHING
+        if not self._applied.add(envelope) or not (own or type(event) in FROM_CHILDREN):
+            return NOTHING
         source = Source(
             session_id=envelope.session_id,
             run_id=envelope.run_id,
@@ -81,43 +53,101 @@ class Scrollback:
             offset=envelope.offset,
             recorded_at=envelope.recorded_at,
         )
-        if envelope.session_id == self.root:
-            self._head.apply(event, source)
-            self._live.durable(envelope)
-        handler = _HANDLERS.get(type(event))
-        if handler is not None:
-            handler(self, event, source)
+        head = type(event) in _ASKS
+        live = False
+        if own:
+            head = self._head.apply(event, source) or head
+            live = self._live.durable(envelope)
+        step = STEPS.get(type(event))
+        if step is not None:
+            step(self._board, event, source)
+        if type(event) is ev.RunFinished and own:
+            self._run_over()
+        return self._order.taken(live=live, head=head)
+
+    def _transient(self, envelope: Envelope) -> Change:
+        if not self._live.apply(envelope):
+            return NOTHING
+        event = envelope.event
+        if isinstance(event, (ev.CallProgress, ev.DelegationProgress)):
+            self._touch_call(event.tool_call_id)
+            return self._order.taken(live=False, head=False)
+        return self._order.taken(live=True, head=False)
+
+    def _touch_call(self, tool_call_id: ToolCallID) -> None:
+        card = self._cards.get(tool_call_id)
+        if card is not None:
+            self._order.touch(card.key)
+
+    def _run_over(self) -> None:
+        """Nothing runs any more: what cards showed of running calls goes."""
+        for call in self._live.progress:
+            self._touch_call(call)
+        for child in self._live.previews:
+            self._board.children.changed(child)
+        self._live.progress.clear()
+        self._live.previews.clear()
+
+    def extend(self, envelopes: Iterable[Envelope]) -> Scrollback:
+        """Apply each of `envelopes`; returns itself."""
+        for envelope in envelopes:
+            self.apply(envelope)
+        return self
+
+    # ---- places -------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """How many places there are, the empty ones too. It only grows, and positions stay."""
+        return len(self._order)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def key(self, position: int) -> EntryKey:
+        """The key of the place at `position`."""
+        return self._order.key(position)
+
+    def position(self, key: EntryKey) -> int | None:
+        """Where the place with `key` is."""
+        return self._order.position(key)
+
+    def version(self, position: int) -> int:
+        """Another number after each change of what is shown there: lines may be kept by key, version and width."""
+        return self._order.version(position)
+
+    def entry(self, position: int) -> en.Entry | None:
+        """What stands at `position`: nothing where evidence stood until its card opened."""
+        item = self._order.item(position)
+        return None if item is None else self._entry(item)
+
+    def _entry(self, item: Placed) -> en.Entry:
+        if isinstance(item, Card):
+            return item.entry()
+        if isinstance(item, (RecordCell, AskCell)):
+            return self._book.standalone(item)
+        return item
 
     # ---- views out ----------------------------------------------------------------------------------------------
 
     @property
     def through(self) -> Offset:
         """Every durable event of the session up to this offset was applied: where to go on watching from."""
-        applied = self._applied.get(self.root)
-        return Offset(applied.through if applied is not None else 0)
+        return Offset(self._applied.through(self.root))
 
     @property
     def entries(self) -> tuple[en.Entry, ...]:
         """All entries, in the order of the events that made them."""
-        out: list[en.Entry] = []
-        for slot in self._slots:
-            if isinstance(slot, (RecordSlot, AskSlot)):
-                entry = self._book.standalone(slot)
-                if entry is not None:
-                    out.append(entry)
-            else:
-                out.append(slot)
-        return tuple(out)
+        return tuple(self._entry(item) for item in self._order.items())
 
     @property
-    def calls(self) -> tuple[CallView, ...]:
-        """A view of each call, in the order of acceptance."""
-        return tuple(self._view(card) for card in self._cards.values())
+    def calls(self) -> tuple[ToolSnapshot, ...]:
+        """A snapshot of each call, in the order of acceptance."""
+        return tuple(self._snapshot(card) for card in self._cards.values())
 
-    def call(self, tool_call_id: ToolCallID) -> CallView | None:
-        """A view of one call."""
+    def call(self, tool_call_id: ToolCallID) -> ToolSnapshot | None:
+        """A snapshot of one call: of a subagent, a team or branches where it starts those."""
         card = self._cards.get(tool_call_id)
-        return None if card is None else self._view(card)
+        return None if card is None else self._snapshot(card)
 
     @property
     def call_ids(self) -> tuple[ToolCallID, ...]:
@@ -153,169 +183,21 @@ class Scrollback:
         """The latest news of a running call."""
         return self._live.progress.get(tool_call_id, "")
 
-    def _view(self, card: Card) -> CallView:
-        return card.view(self._book.records_of(card), self._book.asks_of(card))
+    def preview(self, child: SessionID) -> str:
+        """The latest news of a child that runs; once it ended, they are in its view."""
+        return self._live.previews.get(child, "")
 
-    # ---- steps --------------------------------------------------------------------------------------------------
+    @property
+    def counts(self) -> dict[ev.Severity, int]:
+        """How many records, notices and other pieces of standing evidence there are of each severity."""
+        return {severity: count for severity, count in self._book.counts.items() if count}
 
-    def _put(self, slot: en.Entry | Slot | None) -> None:
-        if slot is not None:
-            self._slots.append(slot)
+    def hidden(self, notices: Notices) -> int:
+        """How many of them are not shown under this setting. None is lost: the setting brings them back."""
+        return self._book.counts["benign"] if notices == "important" else 0
 
-    def _stray(self, event: ev.Event, source: Source, reason: str) -> None:
-        body = encode_event(event).decode("utf-8", "replace")
-        self._slots.append(en.UnknownEntry(source=source, kind=kind_of(event), body=body, reason=reason))
-
-    def _card(self, event: Any, source: Source) -> Card | None:
-        """The card that a `call.…` event is about, where the event can still change it."""
-        card = self._cards.get(event.tool_call_id)
-        if card is None:
-            self._stray(event, source, "no such call")
-        elif card.state == "finished":
-            self._stray(event, source, "the call was finished before")
-            return None
-        return card
-
-    def _created(self, e: ev.SessionCreated, source: Source) -> None:
-        of = e.relationship
-        if of is not None and of.forked_at is not None:
-            self._book.copied(of.copied_from or (of.parent_session_id,), of.forked_at)
-
-    def _prompt(self, e: ev.UserPrompt, source: Source) -> None:
-        self._put(en.PromptEntry(source=source, parts=e.parts, prompt_source=e.source))
-
-    def _message(self, e: ev.AssistantMessage, source: Source) -> None:
-        if e.text or e.reasoning:
-            self._put(en.MessageEntry(source=source, turn=e.turn, text=e.text, reasoning=e.reasoning))
-
-    def _turn_rejected(self, e: ev.TurnRejected, source: Source) -> None:
-        text = f"turn {e.turn}, attempt {e.attempt} was rejected: {e.reason}; nothing of it was recorded or run"
-        self._put(en.NoticeEntry(source=source, severity="warning", code="turn_rejected", text=text))
-
-    def _run_finished(self, e: ev.RunFinished, source: Source) -> None:
-        self._put(en.RunEntry(source=source, stop_reason=e.stop_reason, usage=e.usage, turns=e.turns, error=e.error))
-
-    def _accepted(self, e: ev.CallAccepted, source: Source) -> None:
-        if e.tool_call_id in self._cards:
-            self._stray(e, source, "the call was accepted before")
-            return
-        card = self._cards[e.tool_call_id] = Card(e, self._book.origin_of(source), source)
-        self._put(en.ToolCard(source=source, tool_call_id=e.tool_call_id))
-        self._book.card_opened(card)
-
-    def _effective(self, e: ev.CallEffective, source: Source) -> None:
-        if card := self._card(e, source):
-            card.effective, card.digest = e.arguments, e.arguments_digest
-
-    def _started(self, e: ev.CallStarted, source: Source) -> None:
-        if card := self._card(e, source):
-            card.state, card.attempt, card.started_at = "started", e.attempt, source.recorded_at
-
-    def _held(self, e: ev.CallHeld, source: Source) -> None:
-        if card := self._card(e, source):
-            card.state, card.held_by, card.held_size = "held", e.review_id, e.size
-
-    def _finished(self, e: ev.CallFinished, source: Source) -> None:
-        if card := self._card(e, source):
-            card.state, card.status, card.executed = "finished", e.status, e.executed
-            card.result, card.duration_ms, card.finished_at = e.parts, e.duration_ms, source.recorded_at
-
-    def _hook(self, e: ev.HookRecorded, source: Source) -> None:
-        call = e.record.tool_call_id
-        self._put(self._book.record(e.record, source, self._cards.get(call) if call is not None else None))
-
-    def _ask_opened(self, e: ev.AskOpened, source: Source) -> None:
-        card = self._cards.get(e.ask.tool_call_id)
-        self._put(self._book.ask(e.ask, source, card))
-        self._ask_state(card)
-
-    def _ask_withdrawn(self, e: ev.AskWithdrawn, source: Source) -> None:
-        self._put(self._book.withdrawal(e, source))
-        self._ask_state(self._cards.get(e.tool_call_id))
-
-    def _ask_settled(self, e: ev.AskSettled, source: Source) -> None:
-        self._put(self._book.receipt(e.receipt, source))
-        self._ask_state(self._cards.get(e.receipt.tool_call_id))
-
-    def _ask_state(self, card: Card | None) -> None:
-        if card is not None and card.state in ("accepted", "asked"):
-            card.state = "asked" if self._book.has_open_ask(card) else "accepted"
-
-    def _delegation_started(self, e: ev.DelegationStarted, source: Source) -> None:
-        if card := self._cards.get(e.tool_call_id):
-            card.children[e.child_session_id] = ChildView(
-                child_session_id=e.child_session_id,
-                session_kind=e.session_kind,
-                member=e.member,
-                preview=e.preview,
-            )
-        else:
-            self._stray(e, source, "no such call")
-
-    def _delegation_finished(self, e: ev.DelegationFinished, source: Source) -> None:
-        card = self._cards.get(e.tool_call_id)
-        child = card.children.get(e.child_session_id) if card is not None else None
-        if card is None or child is None:
-            self._stray(e, source, "no such delegation")
-            return
-        card.children[e.child_session_id] = ChildView(
-            child_session_id=child.child_session_id,
-            session_kind=child.session_kind,
-            member=child.member,
-            preview=e.preview,
-            stop_reason=e.stop_reason,
-        )
-
-    def _compacted(self, e: ev.CompactionDone, source: Source) -> None:
-        self._put(
-            en.CompactionEntry(
-                source=source,
-                summary=e.summary,
-                replaced_from=e.replaced_from,
-                replaced_through=e.replaced_through,
-                trigger=e.trigger,
-            )
-        )
-
-    def _grant(self, e: ev.GrantChanged, source: Source) -> None:
-        word = "revoked" if e.revoked else "learned"
-        text = f"{word}: {e.rule} ({e.scope}), by {e.decided_by.name}"
-        self._put(en.NoticeEntry(source=source, severity="notable", code="grant_changed", text=text))
-
-    def _acknowledged(self, e: ev.ReviewAcknowledged, source: Source) -> None:
-        text = f"review {e.review_id} was seen at revision {e.revision}, by {e.decided_by.name}"
-        self._put(en.NoticeEntry(source=source, severity="benign", code="review_acknowledged", text=text))
-
-    def _notice(self, e: ev.Notice, source: Source) -> None:
-        self._put(en.NoticeEntry(source=source, severity=e.severity, code=e.code, text=e.text))
-
-    def _unknown(self, e: ev.UnknownEvent, source: Source) -> None:
-        self._stray(e, source, "not known to this version")
+    def _snapshot(self, card: Card) -> ToolSnapshot:
+        return card.view(self._book.records_of(card), self._book.asks_of(card), self._board.children.views(card))
 
 
-_FROM_CHILDREN: frozenset[type[ev.Event]] = frozenset({ev.HookRecorded, ev.AskOpened, ev.AskWithdrawn, ev.AskSettled})
-"""What is shown of another session's events: as standalone evidence. The rest is in that session's scrollback."""
-
-_HANDLERS: dict[type[ev.Event], Callable[[Scrollback, Any, Source], None]] = {
-    ev.SessionCreated: Scrollback._created,
-    ev.UserPrompt: Scrollback._prompt,
-    ev.AssistantMessage: Scrollback._message,
-    ev.TurnRejected: Scrollback._turn_rejected,
-    ev.RunFinished: Scrollback._run_finished,
-    ev.CallAccepted: Scrollback._accepted,
-    ev.CallEffective: Scrollback._effective,
-    ev.CallStarted: Scrollback._started,
-    ev.CallHeld: Scrollback._held,
-    ev.CallFinished: Scrollback._finished,
-    ev.HookRecorded: Scrollback._hook,
-    ev.AskOpened: Scrollback._ask_opened,
-    ev.AskWithdrawn: Scrollback._ask_withdrawn,
-    ev.AskSettled: Scrollback._ask_settled,
-    ev.DelegationStarted: Scrollback._delegation_started,
-    ev.DelegationFinished: Scrollback._delegation_finished,
-    ev.CompactionDone: Scrollback._compacted,
-    ev.GrantChanged: Scrollback._grant,
-    ev.ReviewAcknowledged: Scrollback._acknowledged,
-    ev.Notice: Scrollback._notice,
-    ev.UnknownEvent: Scrollback._unknown,
-}
+_ASKS = frozenset({ev.AskOpened, ev.AskWithdrawn, ev.AskSettled})

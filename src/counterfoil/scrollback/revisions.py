@@ -27,3 +27,12 @@ def step(held: HookRecord | None, incoming: HookRecord) -> Step:
     if (incoming.tool_call_id, incoming.origin_session_id) != (held.tool_call_id, held.origin_session_id):
         return "conflict"
     return "conflict" if incoming.revision == held.revision else "replace"
+
+
+def contradiction(held: HookRecord | None, incoming: HookRecord) -> str:
+    """Why `incoming` is a conflict, in words."""
+    if held is None or (incoming.review is not None and incoming.review.review_id != incoming.hook_id):
+        return "hook_id and review_id differ"
+    if (incoming.tool_call_id, incoming.origin_session_id) != (held.tool_call_id, held.origin_session_id):
+        return f"{held.hook_id} is claimed for another call or origin"
+    return f"{held.hook_id} says two things at revision {held.revision}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, NewType
 
 from counterfoil.events import (
     Ask,
@@ -14,6 +15,7 @@ from counterfoil.events import (
     Principal,
     Receipt,
     Relationship,
+    ReviewAcknowledged,
     SessionKind,
     SessionStatus,
     Severity,
@@ -23,10 +25,29 @@ from counterfoil.events import (
 from counterfoil.events.base import Value
 from counterfoil.identity import Digest, Offset, ReviewID, RunID, SessionID, ToolCallID
 
+EntryKey = NewType("EntryKey", str)
+"""What names an entry for as long as there is the session. Opaque: an id of a call, or made of an event's identity."""
+
 CallState = Literal["accepted", "asked", "started", "held", "finished"]
 
 SEVERITIES: tuple[Severity, ...] = ("conflict", "blocking", "warning", "notable", "benign")
 """Most severe first."""
+_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+
+
+def severity_rank(severity: Severity) -> int:
+    """0 for the most severe."""
+    return _RANKS[severity]
+
+
+def most_severe(severities: Iterable[Severity]) -> Severity | None:
+    """The most severe of them, or None of none."""
+    return min(severities, key=severity_rank, default=None)
+
+
+def refuses(receipt: Receipt | None) -> bool:
+    """Whether a verdict keeps something from happening."""
+    return receipt is not None and receipt.verdict in ("deny", "withhold")
 
 
 class Source(Value, frozen=True, kw_only=True):
@@ -48,19 +69,33 @@ class AskView(Value, frozen=True, kw_only=True):
     withdrawn_reason: str = ""
     opened_at: int = 0
 
+    @property
+    def severity(self) -> Severity:
+        """A question is always worth seeing, a refusal more so."""
+        return "blocking" if refuses(self.receipt) else "notable"
+
 
 class ChildView(Value, frozen=True, kw_only=True):
-    """A child session that a call started."""
+    """A child session that a call started. Of its evidence only the count and the most severe state are here.
+
+    All of that evidence is in the child's own scrollback. `preview` is bounded.
+    """
 
     child_session_id: SessionID
     session_kind: SessionKind
     member: str | None = None
     preview: str = ""
     stop_reason: StopReason | None = None
+    evidence: int = 0
+    severity: Severity | None = None
+    open_asks: int = 0
 
 
-class CallView(Value, frozen=True, kw_only=True):
-    """All that is known of one call. `effective` is set where it differs from `arguments`, the model's own."""
+class ToolSnapshot(Value, frozen=True, kw_only=True):
+    """All that is known of one call at one moment. Nothing that comes later, and nobody who changes it, is felt here.
+
+    `effective` is set where it differs from `arguments`, the model's own.
+    """
 
     tool_call_id: ToolCallID
     origin_session_id: SessionID
@@ -84,10 +119,12 @@ class CallView(Value, frozen=True, kw_only=True):
     finished_at: int | None = None
     held_by: ReviewID | None = None
     held_size: int | None = None
+    held_digest: Digest | None = None
     records: tuple[HookRecord, ...] = ()
     asks: tuple[AskView, ...] = ()
     children: tuple[ChildView, ...] = ()
     result: tuple[Part, ...] = ()
+    acknowledged: tuple[ReviewAcknowledged, ...] = ()
 
     @property
     def runs_with(self) -> dict[str, Any]:
@@ -104,6 +141,43 @@ class CallView(Value, frozen=True, kw_only=True):
         """The latest verdict about this call."""
         return next((a.receipt for a in reversed(self.asks) if a.receipt is not None), None)
 
+    @property
+    def severity(self) -> Severity | None:
+        """The most severe state of the call's own records and of its children's evidence."""
+        own = [record.severity for record in self.records]
+        return most_severe([*own, *(child.severity for child in self.children if child.severity is not None)])
+
+
+class SubagentSnapshot(ToolSnapshot, frozen=True, kw_only=True):
+    """A call that starts one child."""
+
+    @property
+    def child(self) -> ChildView | None:
+        """The child, once it started: the latest, where it was started anew."""
+        return self.children[-1] if self.children else None
+
+
+class TeamSnapshot(ToolSnapshot, frozen=True, kw_only=True):
+    """A call that starts named members."""
+
+    @property
+    def members(self) -> dict[str, ChildView]:
+        """The members by name; one without a name by the id of its session."""
+        return {child.member or child.child_session_id: child for child in self.children}
+
+
+class ParallelSnapshot(ToolSnapshot, frozen=True, kw_only=True):
+    """A call that starts branches."""
+
+    @property
+    def branches(self) -> tuple[ChildView, ...]:
+        """The branches in the order in which they started."""
+        return self.children
+
+
+CallView = ToolSnapshot
+"""The same, by its shorter name."""
+
 
 class LiveView(Value, frozen=True, kw_only=True):
     """What streams just now and isn't recorded: text, reasoning and calls that the model is still writing."""
@@ -115,7 +189,10 @@ class LiveView(Value, frozen=True, kw_only=True):
 
 
 class SessionView(Value, frozen=True, kw_only=True):
-    """The head of the scrollback. `complete` is False until the session's first event was applied."""
+    """The head of the scrollback. `complete` is False until the session's first event was applied.
+
+    `review_usage`: what reviews of finished runs cost; `usage` doesn't contain it.
+    """
 
     session_id: SessionID
     complete: bool = False
@@ -131,10 +208,6 @@ class SessionView(Value, frozen=True, kw_only=True):
     status: SessionStatus = "idle"
     run_id: RunID | None = None
     usage: Usage = Usage()
+    review_usage: Usage = Usage()
     created_at: int = 0
     updated_at: int = 0
-
-
-def severity_rank(severity: Severity) -> int:
-    """0 for the most severe."""
-    return SEVERITIES.index(severity)

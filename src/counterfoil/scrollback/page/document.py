@@ -122,7 +122,11 @@ def _unknown(entry: en.UnknownEntry, seen: Scrollback) -> str:
 _PAINTERS: dict[type[Any], Callable[[Any, Scrollback], str]] = {
     en.PromptEntry: _prompt,
     en.MessageEntry: _message,
+    en.ReasoningEntry: _message,
     en.ToolCard: _card,
+    en.SubagentCard: _card,
+    en.TeamCard: _card,
+    en.ParallelCard: _card,
     en.NoticeEntry: _notice,
     en.RunEntry: _run,
     en.CompactionEntry: _compaction,

@@ -33,7 +33,8 @@ def pretty(value: Any) -> str:
 def identity(value: object) -> str:
     """An id that can be copied."""
     shown = line(value)
-    return f'<span class="id">{shown}<button type="button" data-copy="{shown}" aria-label="copy {shown}">copy</button></span>'
+    button = f'<button type="button" data-copy="{shown}" aria-label="copy {shown}">copy</button>'
+    return f'<span class="id">{shown}{button}</span>'
 
 
 def when(micros: int) -> str:
