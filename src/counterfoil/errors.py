@@ -149,6 +149,18 @@ class Forbidden(CounterfoilError):
     code = "forbidden"
 
 
+class Unauthenticated(CounterfoilError):
+    """Nobody that is known is at the door."""
+
+    code = "unauthenticated"
+
+
+class TooMuch(CounterfoilError):
+    """A request passes a bound: its size, a count, a rate."""
+
+    code = "too_much"
+
+
 class ToolFailure(CounterfoilError):
     """A tool ran and failed in a way that the model should read.
 

@@ -25,8 +25,10 @@ from counterfoil.cli import (
     resume,
     reviews,
     run,
+    serve,
     sessions,
     terminal,
+    token,
     trust,
     verify,
 )
@@ -79,6 +81,7 @@ _COMMANDS: list[tuple[str, Callable[..., Any]]] = [
     ("verify", verify.verify),
     ("asks", asks.asks),
     ("answer", answer.answer),
+    ("serve", serve.serve),
     ("models", models.models),
     ("trust", trust.trust),
 ]
@@ -88,6 +91,7 @@ app.add_typer(sessions.app, name="sessions")
 app.add_typer(config.app, name="config")
 app.add_typer(permissions.app, name="permissions")
 app.add_typer(reviews.app, name="reviews")
+app.add_typer(token.app, name="token")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,7 +25,7 @@ from counterfoil.events import (
     SessionStatus,
     Verdict,
 )
-from counterfoil.events.codec import envelope_of, event_of
+from counterfoil.events.codec import encode_envelope, envelope_of, event_of
 from counterfoil.identity import START, AskID, Offset, ReviewID, RunID, SessionID, ToolCallID
 from counterfoil.ports import ReviewRule, SessionSummary
 from counterfoil.service.access import Action, Caller, may, sees
@@ -59,8 +60,10 @@ class Application:
     Another owner's session doesn't exist for a caller: the error is the one of an id that nobody ever made.
     """
 
-    def __init__(self, local: LocalService) -> None:
+    def __init__(self, local: LocalService, workspace: Path | None = None) -> None:
+        """`workspace`: where sessions work that name no folder."""
         self.local = local
+        self.workspace = workspace or Path.cwd()
         self.drivers = Drivers(local.engine)
         self._owners: dict[SessionID, Principal] = {}
 
@@ -289,6 +292,14 @@ class Application:
         """Up to `limit` logged events after `after`."""
         await self._owned(caller, session, "read")
         return [envelope_of(row) for row in await self.local.store.read(session, after, min(limit, PAGE))]
+
+    async def export(self, caller: Caller, session: SessionID) -> AsyncIterator[bytes]:
+        """The public log as JSON lines, a page at a time."""
+        await self._owned(caller, session, "read")
+        after = START
+        while page := await self.local.store.read(session, after, PAGE):
+            yield b"".join(encode_envelope(envelope_of(row), row.public) + b"\n" for row in page)
+            after = page[-1].offset
 
     async def inspect_call(self, caller: Caller, session: SessionID, call: ToolCallID) -> list[Envelope]:
         """Every logged event about one call, in order. Empty where the session has no such call."""

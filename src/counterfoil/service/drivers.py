@@ -36,7 +36,7 @@ class Drivers:
         self._engine = engine
         self._open: dict[SessionID, _Driver] = {}
         self._locks: dict[SessionID, asyncio.Lock] = {}
-        self._closing = False
+        self.closing = False
         self._reaper: asyncio.Task[None] | None = None
         self.opened = asyncio.Condition()
         """Notified whenever a session is opened or closed here."""
@@ -128,7 +128,7 @@ class Drivers:
             return driver
 
     def _require_open(self) -> None:
-        if self._closing:
+        if self.closing:
             raise CounterfoilError("the service is shutting down", hint="try again")
 
     async def _keep(self, session: Session) -> _Driver:
@@ -169,7 +169,7 @@ class Drivers:
 
     async def close(self, grace: float = 5.0) -> None:
         """Take no more; park runs that wait for a person, give others `grace` seconds, then end them."""
-        self._closing = True
+        self.closing = True
         if self._reaper is not None:
             self._reaper.cancel()
             await asyncio.gather(self._reaper, return_exceptions=True)

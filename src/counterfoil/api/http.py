@@ -1,0 +1,203 @@
+"""The HTTP door: routes to rpcs, JSON as the contract's canonical mapping, watches as server-sent events."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from google.protobuf import json_format, message_factory
+from google.protobuf.message import Message
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route as StarletteRoute
+
+from counterfoil.api.door import Door, host_allowed, origin_allowed
+from counterfoil.api.faults import Fault, fault_of
+from counterfoil.api.handlers import HANDLERS, STREAMS, Handler
+from counterfoil.api.openapi import document
+from counterfoil.api.routes import ROUTES, Route
+from counterfoil.api.v1 import services_pb2 as pb
+from counterfoil.errors import CounterfoilError, Forbidden, TooMuch, UsageError
+from counterfoil.service.application import Application
+
+log = logging.getLogger("counterfoil.api")
+
+MAX_BODY = 4_000_000
+"""Bytes of a request's body."""
+RETRY = "retry: 1000\n\n"
+SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1") -> Starlette:
+    """The ASGI application. `bound`: the address that it is served on, for the check of `Host`."""
+    site = _Site(app, door, bound)
+    routes = [StarletteRoute(r.path, site.unary(r), methods=[r.method]) for r in ROUTES]
+    routes += [
+        StarletteRoute("/v1/sessions/{session_id}/events", site.watch, methods=["GET"]),
+        StarletteRoute("/v1/asks/events", site.watch_all, methods=["GET"]),
+        StarletteRoute("/healthz", site.healthy, methods=["GET"]),
+        StarletteRoute("/readyz", site.ready, methods=["GET"]),
+        StarletteRoute("/openapi.json", site.openapi, methods=["GET"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _unrouted})
+
+
+class _Site:
+    def __init__(self, app: Application, door: Door, bound: str) -> None:
+        self._app = app
+        self._door = door
+        self._bound = bound
+
+    # ---- rpcs with one response ---------------------------------------------------------------------------------
+
+    def unary(self, route: Route) -> Callable[[Request], Awaitable[Response]]:
+        handler: Handler = HANDLERS[route.rpc]
+        kind = request_type(route.rpc)
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                self._check(request)
+                caller = self._door.caller(request.headers.get("authorization"))
+                message = await _message(request, kind)
+                answer = await handler(self._app, caller, message)
+            except ClientDisconnect:
+                raise
+            except Exception as error:  # every error is told in the one model; what isn't typed goes to the log
+                return _problem(_logged(error))
+            return JSONResponse(json_format.MessageToDict(answer))
+
+        return endpoint
+
+    def _check(self, request: Request) -> None:
+        """Raise `Forbidden` for a name that a browser was led to here by, or a page of another origin."""
+        host = request.headers.get("host")
+        if not host_allowed(host, self._bound, local=self._door.is_local):
+            raise Forbidden("this Host isn't served here", hint="use the address that the server printed")
+        if not origin_allowed(request.headers.get("origin"), host):
+            raise Forbidden("pages of another origin may not call this")
+
+    # ---- streams ------------------------------------------------------------------------------------------------
+
+    async def watch(self, request: Request) -> Response:
+        """Events of one session. `id:` is the offset, `Last-Event-ID` resumes."""
+        try:
+            after = _offset(request.headers.get("last-event-id") or request.query_params.get("after_offset") or "0")
+        except CounterfoilError as error:
+            return _problem(fault_of(error))
+        message = pb.WatchRequest(session_id=request.path_params["session_id"], after_offset=after)
+        return await self._stream(request, "Events.Watch", message)
+
+    async def watch_all(self, request: Request) -> Response:
+        """What happens to asks in all sessions of the caller."""
+        return await self._stream(request, "Events.WatchAll", pb.WatchAllRequest())
+
+    async def _stream(self, request: Request, rpc: str, message: Message) -> Response:
+        """The stream, once its first frame is there: until then an error is an ordinary one."""
+        try:
+            self._check(request)
+            caller = self._door.caller(request.headers.get("authorization"))
+            frames = STREAMS[rpc](self._app, caller, message)
+            if rpc == "Events.Watch":
+                first = await anext(frames, None)
+            else:
+                await HANDLERS["Server.GetInfo"](self._app, caller, pb.GetInfoRequest())
+                first = None
+        except Exception as error:
+            return _problem(_logged(error))
+        return StreamingResponse(_sse(first, frames), media_type="text/event-stream", headers=SSE_HEADERS)
+
+    # ---- the server itself --------------------------------------------------------------------------------------
+
+    async def healthy(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        ready = not self._app.drivers.closing
+        return JSONResponse({"status": "ok" if ready else "draining"}, status_code=200 if ready else 503)
+
+    async def openapi(self, request: Request) -> Response:
+        return JSONResponse(document())
+
+
+def request_type(rpc: str) -> type[Message]:
+    """The message that an rpc takes."""
+    service, method = rpc.split(".")
+    found = pb.DESCRIPTOR.services_by_name[service].methods_by_name[method]
+    return message_factory.GetMessageClass(found.input_type)
+
+
+async def _message(request: Request, kind: type[Message]) -> Message:
+    """The request message: its body, its path and its query. Raises `UsageError`, `TooMuch`."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            raise TooMuch(f"the body is larger than {MAX_BODY} bytes", hint="send less")
+    fields: dict[str, Any] = {}
+    if body:
+        try:
+            fields = json.loads(body)
+        except (ValueError, RecursionError) as fault:
+            raise UsageError(f"the body is not JSON: {fault}") from fault
+        if not isinstance(fields, dict):
+            raise UsageError("the body is not a JSON object")
+    fields |= dict(request.query_params) | request.path_params
+    try:
+        return json_format.ParseDict(fields, kind(), max_recursion_depth=50)
+    except (json_format.ParseError, RecursionError, UnicodeError, ValueError, TypeError) as fault:
+        raise UsageError(f"the request doesn't fit: {str(fault)[:500]}", hint="see /openapi.json") from fault
+
+
+def _offset(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise UsageError("the offset to go on from is not a number", hint="send the last event's id")
+    return int(text)
+
+
+async def _sse(first: Any, frames: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """Frames as server-sent events. A client that goes away ends the watch."""
+    yield RETRY.encode()
+    async with contextlib.aclosing(frames):  # type: ignore[type-var]
+        if first is not None:
+            yield _event(first)
+        async for frame in frames:
+            yield _event(frame)
+
+
+def _event(frame: Any) -> bytes:
+    case = frame.WhichOneof("frame")
+    if case == "heart_beat":
+        return b": still here\n\n"
+    inner = getattr(frame, case)
+    offset = inner.offset if case == "event" and inner.HasField("offset") else None
+    head = f"id: {offset}\n" if offset is not None else ""
+    data = json.dumps(json_format.MessageToDict(inner), separators=(",", ":"))
+    return f"{head}event: {case}\ndata: {data}\n\n".encode()
+
+
+def _logged(error: Exception) -> Fault:
+    fault = fault_of(error)
+    if fault.http == 500:
+        log.error("a request failed with %s", type(error).__name__, exc_info=error)
+    return fault
+
+
+def _problem(fault: Fault) -> Response:
+    """Problem details (RFC 9457): the contract's error with what HTTP adds."""
+    detail = json_format.MessageToDict(fault.detail)
+    body = {"type": "about:blank", "title": fault.detail.code, "status": fault.http, "detail": fault.detail.message}
+    headers = {"WWW-Authenticate": "Bearer"} if fault.http == 401 else {}
+    return JSONResponse(body | detail, status_code=fault.http, media_type="application/problem+json", headers=headers)
+
+
+async def _unrouted(request: Request, error: Exception) -> Response:
+    """No such route, or not by this method."""
+    assert isinstance(error, HTTPException)
+    code = {404: "no_such_route", 405: "method_not_allowed"}.get(error.status_code, "http")
+    detail = pb.ErrorDetail(code=code, message=str(error.detail))
+    return _problem(Fault(http=error.status_code, grpc="UNIMPLEMENTED", detail=detail))
