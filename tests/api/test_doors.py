@@ -129,7 +129,7 @@ async def test_health_reflection_and_the_document(served: Served) -> None:
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 
     async with served.channel() as channel:
-        health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
+        health = await health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())  # type: ignore[attr-defined]
         assert health.status == health_pb2.HealthCheckResponse.SERVING
 
 
