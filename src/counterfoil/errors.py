@@ -161,6 +161,12 @@ class TooMuch(CounterfoilError):
     code = "too_much"
 
 
+class ShuttingDown(CounterfoilError):
+    """The service takes no more and ends its streams; what waits stays parked. Try again, or watch again, later."""
+
+    code = "shutting_down"
+
+
 class ToolFailure(CounterfoilError):
     """A tool ran and failed in a way that the model should read.
 

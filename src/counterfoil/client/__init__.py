@@ -1,0 +1,1 @@
+"""The client: one typed interface to a service, wherever it runs."""
