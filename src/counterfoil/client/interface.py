@@ -67,7 +67,7 @@ class Sessions(Protocol):
         ...
 
     async def fork(self, session: SessionID, *, at: Offset | None = None, title: str | None = None) -> SessionID:
-        """Copy a session up to and with offset `at` (default: all). Raises `UsageError` for one that it doesn't have."""
+        """Copy a session up to and with offset `at` (default: all). Raises `UsageError` for one it doesn't have."""
         ...
 
     async def delete(self, session: SessionID) -> None:
