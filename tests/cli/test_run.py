@@ -273,3 +273,12 @@ def test_nobody_reading_any_more_is_quiet(cli: Cli) -> None:
     shown.stdout.close()
     assert shown.stderr.read() == b""
     assert cli("inspect", "last", "--json").json["session"]["status"] == "cancelled"
+
+
+def test_a_scripted_provider_of_the_configuration_needs_no_flag(cli: Cli) -> None:
+    script = cli.script({"text": "from the file"})
+    config = cli.root / "home" / ".config" / "counterfoil" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(f'[providers.play]\nwire = "scripted"\nbase_url = "{script}"\n[model]\nprovider = "play"\n')
+    shown = cli("run", "go", "--model", "m")
+    assert (shown.code, "from the file" in shown.out) == (0, True), shown.err

@@ -107,11 +107,10 @@ class LocalService:
 
         found = find_provider(self.settings, meta.provider, meta.base_url)
         if found.wire == "scripted":
-            if self._script is None:
-                raise ConfigError("provider 'scripted' needs a script", hint="give --script FILE")
             from counterfoil.providers.scripted import ScriptedProvider
 
-            return ScriptedProvider(self._script, meta.provider, placeholders={"WORKSPACE": meta.workspace})
+            script = self._script or Path(found.base_url)
+            return ScriptedProvider(script, meta.provider, placeholders={"WORKSPACE": meta.workspace})
         return make_provider(
             found.wire,
             name=meta.provider,
