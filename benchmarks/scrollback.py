@@ -101,7 +101,7 @@ def one_turn(turn: int) -> Iterator[ev.Event]:
 
 def session() -> Iterator[Envelope]:
     """The events of one endless session, as they are published."""
-    offset, seq, run = 0, 0, RunID("run_1")
+    offset, run = 0, RunID("run_1")
 
     def events() -> Iterator[ev.Event]:
         yield ev.SessionCreated(session_id=ROOT, owner=PERSON, workspace="/w", provider="p", model="m")
@@ -112,8 +112,7 @@ def session() -> Iterator[Envelope]:
             turn += 1
             yield from one_turn(turn)
 
-    for event in events():
-        seq += 1
+    for seq, event in enumerate(events(), 1):
         durable = type(event) not in ev.TRANSIENT
         offset += durable
         yield Envelope(

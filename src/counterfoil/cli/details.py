@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from counterfoil.cli import wording
@@ -23,10 +24,14 @@ from counterfoil.scrollback import (
 )
 
 
+def _say(text: str = "") -> None:
+    print_line(visible(text))
+
+
 def print_session(seen: Scrollback) -> None:
     """Head, table of calls, then everything that isn't about one call."""
     print_head(seen)
-    print_line()
+    _say()
     print_calls(seen.calls)
     print_beside(seen)
 
@@ -34,21 +39,21 @@ def print_session(seen: Scrollback) -> None:
 def print_head(seen: Scrollback) -> None:
     """What the session is and how it stands."""
     head = seen.session
-    print_line(f"{head.session_id}  {visible_line(head.title)}".rstrip())
-    print_line(f"  workspace  {visible_line(head.workspace)}")
+    _say(f"{head.session_id}  {visible_line(head.title)}".rstrip())
+    _say(f"  workspace  {visible_line(head.workspace)}")
     place = f" at {visible_line(head.base_url)}" if head.base_url else ""
-    print_line(f"  model      {visible_line(head.provider)} {visible_line(head.model)}{place}  (mode {head.mode})")
-    print_line(f"  status     {head.status}  ({wording.when(head.updated_at)})")
-    print_line(f"  tokens     {wording.tokens(head.usage)}")
+    _say(f"  model      {visible_line(head.provider)} {visible_line(head.model)}{place}  (mode {head.mode})")
+    _say(f"  status     {head.status}  ({wording.when(head.updated_at)})")
+    _say(f"  tokens     {wording.tokens(head.usage)}")
 
 
 def print_beside(seen: Scrollback) -> None:
     """Notices, ends of runs, unknown events and standalone evidence: nothing of it is left out."""
     lines = [line for entry in seen.entries if (line := _beside(entry))]
     if lines:
-        print_line()
+        _say()
     for line in lines:
-        print_line(line)
+        _say(line)
 
 
 def _beside(entry: Any) -> str:
@@ -66,32 +71,43 @@ def _beside(entry: Any) -> str:
 
 def print_call(view: CallView) -> None:
     """Everything about one call."""
-    print_line(f"{view.tool_call_id}  {visible_line(view.tool)}")
-    print_line(f"  origin     {view.origin_session_id}")
-    print_line(f"  turn       {view.turn}, position {view.position}, run {view.run_id}")
-    print_line(f"  state      {wording.state(view)}, executed: {wording.executed(view)}")
-    print_line(f"  accepted   {wording.when(view.accepted_at)}")
+    _say(f"{view.tool_call_id}  {visible_line(view.tool)}")
+    _say(f"  origin     {view.origin_session_id}")
+    _say(f"  turn       {view.turn}, position {view.position}, run {view.run_id}")
+    _say(f"  state      {wording.state(view)}, executed: {wording.executed(view)}")
+    _say(f"  accepted   {wording.when(view.accepted_at)}")
     if view.started_at is not None:
-        print_line(f"  started    {wording.when(view.started_at)}, attempt {view.attempt}")
+        _say(f"  started    {wording.when(view.started_at)}, attempt {view.attempt}")
     if view.finished_at is not None:
-        print_line(f"  finished   {wording.when(view.finished_at)}, {view.duration_ms} ms")
+        _say(f"  finished   {wording.when(view.finished_at)}, {view.duration_ms} ms")
     if view.problem is not None:
-        print_line(f"  problem    {visible_line(view.problem)}")
+        _say(f"  problem    {visible_line(view.problem)}")
     _section("arguments", _pretty(view.arguments))
     if view.effective is not None:
         _section("effective arguments", _diff(view.arguments, view.effective))
-    _section("evidence", "\n".join(wording.record(r) for r in wording.sorted_records(view)) or "none")
+    _section("evidence", "\n".join(_records(view)) or "none")
     _section("approval", "\n".join(_ask(a) for a in view.asks) or "none was needed")
     for child in view.children:
-        _section("child", f"{child.child_session_id} ({child.session_kind})")
+        _section("child", wording.child(child) + (f"\n{child.preview}" if child.preview else ""))
+    if view.state == "held":
+        _section("held", f"the result ({view.held_size} bytes) is held by {view.held_by}")
     if view.state == "finished":
         _section("result", "\n".join(_part(p) for p in view.result) or "(empty)")
 
 
+def _records(view: CallView) -> Iterator[str]:
+    for record in wording.sorted_records(view):
+        yield wording.record(record)
+        yield from wording.review(record)
+    for seen in view.acknowledged:
+        who, when = visible_line(seen.decided_by.name), wording.when(seen.decided_at)
+        yield f"{seen.review_id} was seen at revision {seen.revision} by {who} at {when}"
+
+
 def _section(title: str, text: str) -> None:
-    print_line(f"\n{title}:")
+    _say(f"\n{title}:")
     for line in visible(text).split("\n"):
-        print_line(f"  {line}")
+        _say(f"  {line}")
 
 
 def _pretty(arguments: dict[str, Any]) -> str:
@@ -108,6 +124,11 @@ def _diff(before: dict[str, Any], after: dict[str, Any]) -> str:
 def _ask(view: AskView) -> str:
     ask = view.ask
     lines = [f"{ask.ask_id}: {visible_line(ask.reason)}", f"asked {wording.when(view.opened_at)}: {view.state}"]
+    if ask.result_digest is not None:
+        choices = " or ".join(ask.choices)
+        lines.append(f"about the result of {ask.result_size} bytes, {ask.result_digest}: {choices}")
+    if ask.expires_at is not None:
+        lines.append(f"expires {wording.when(ask.expires_at)}")
     if view.receipt is not None:
         r = view.receipt
         by = f"{visible_line(r.decided_by.name)} ({r.decided_by.kind})"

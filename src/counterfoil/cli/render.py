@@ -69,7 +69,7 @@ def _row(view: CallView) -> Row:
     state, executed, approval = wording.state(view), wording.executed(view), wording.approval(view)
     severe = any(r.severity in _SEVERE for r in view.records)
     return Row(
-        above=Cell(view.tool_call_id, "dim"),
+        above=Cell(visible_line(view.tool_call_id), "dim"),
         cells=(
             Cell(f"  {visible_line(view.tool)} {wording.target(view)}".rstrip()),
             Cell(state, _STATES.get(state, "")),

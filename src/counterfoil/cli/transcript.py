@@ -33,7 +33,7 @@ def plain(seen: Scrollback) -> Iterator[str]:
         if isinstance(entry, PromptEntry):
             yield _quoted(text_of(entry.parts))
         elif isinstance(entry, MessageEntry):
-            yield visible(entry.text or "(reasoning only)")
+            yield visible(entry.text) if entry.text else f"[reasoning]\n{_quoted(entry.reasoning)}"
         elif isinstance(entry, ToolCard):
             view = seen.call(entry.tool_call_id)
             assert view is not None
@@ -47,8 +47,9 @@ def _quoted(text: str) -> str:
 
 
 def _call(view: CallView) -> str:
-    lines = [call_line(view), f"  {view.tool_call_id}"]
+    lines = [call_line(view), f"  {visible_line(view.tool_call_id)}"]
     lines += [f"  {wording.record(r)}" for r in wording.sorted_records(view)]
+    lines += [f"  child {wording.child(child)}" for child in view.children]
     shown = visible(text_of(view.result)).split("\n") if view.result else []
     lines += [f"  | {line}" for line in shown[:RESULT_LINES]]
     if len(shown) > RESULT_LINES:
@@ -87,15 +88,17 @@ def _other(entry: Entry) -> str:
 def markdown(seen: Scrollback) -> str:
     """The whole session as Markdown. Texts of others stand in fences that they can't close."""
     head = seen.session
-    out = [f"# {visible_line(head.title) or head.session_id}", ""]
-    out += [f"- session: `{head.session_id}`", f"- workspace: {_code(head.workspace)}"]
+    out = [f"# {visible_line(head.title or head.session_id)}", ""]
+    out += [f"- session: {_code(head.session_id)}", f"- workspace: {_code(head.workspace)}"]
     out += [f"- model: {_code(f'{head.provider} {head.model}')}", f"- status: {head.status}"]
     for entry in seen.entries:
         out.append("")
         if isinstance(entry, PromptEntry):
             out += ["## Prompt", "", _fence(text_of(entry.parts))]
         elif isinstance(entry, MessageEntry):
-            out += ["## Answer", "", visible(entry.text)]
+            out += (
+                ["## Answer", "", visible(entry.text)] if entry.text else ["## Reasoning", "", _fence(entry.reasoning)]
+            )
         elif isinstance(entry, ToolCard):
             view = seen.call(entry.tool_call_id)
             assert view is not None
@@ -106,9 +109,10 @@ def markdown(seen: Scrollback) -> str:
 
 
 def _call_section(view: CallView) -> list[str]:
-    out = [f"### Call `{view.tool_call_id}`: {_code(call_line(view))}", ""]
+    out = [f"### Call {_code(view.tool_call_id)}: {_code(call_line(view))}", ""]
     out.append(_fence(json.dumps(view.runs_with, indent=2, ensure_ascii=False), "json"))
     out += [f"- {_code(wording.record(r))}" for r in wording.sorted_records(view)]
+    out += [f"- child {_code(wording.child(child))}" for child in view.children]
     if view.result:
         out += ["", _fence(text_of(view.result))]
     return out

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterfoil.events import HookRecord, Usage
-from counterfoil.scrollback import CallView, EvidenceEntry, visible_line
+from counterfoil.scrollback import CallView, ChildView, EvidenceEntry, visible_line
 from counterfoil.scrollback.views import SEVERITIES, severity_rank
+from counterfoil.scrollback.visibility import review_words
 
 _TELLING = ("file_path", "command", "pattern", "url", "path", "bash_id", "shell_id", "description", "query")
 NONE = "-"
@@ -81,14 +82,42 @@ def record(r: HookRecord) -> str:
     """One record on one line."""
     parts = [f"{r.severity}: {r.definition.name} ({r.phase}) {r.outcome}"]
     if r.review is not None:
-        parts.append(f"review {r.review.job}: {r.review.state}")
+        parts.append(review_words(r))
     if r.message:
-        parts.append(visible_line(r.message))
-    return "; ".join(parts) + f"  [{r.hook_id} r{r.revision}]"
+        parts.append(r.message)
+    return visible_line("; ".join(parts) + f"  [{r.hook_id} r{r.revision}]")
+
+
+def review(r: HookRecord) -> list[str]:
+    """Of a review, what its line doesn't say: who checked it, how sure it is, what was missing, what it cost."""
+    of = r.review
+    if of is None:
+        return []
+    facts = [
+        ("policy", of.policy),
+        ("checker", of.checker),
+        ("confidence", of.confidence),
+        ("not given to it", ", ".join(of.incomplete)),
+        ("cost", tokens(of.usage) if of.usage is not None else ""),
+    ]
+    return [visible_line(f"  {name}: {value}") for name, value in facts if value]
+
+
+def child(view: ChildView) -> str:
+    """A child session: how it stands, and how much evidence it has."""
+    how = view.stop_reason or "runs"
+    named = f"{view.member}, " if view.member else ""
+    evidence = f"; evidence: {view.evidence}, most severe {view.severity}" if view.evidence else ""
+    asks = f"; {view.open_asks} open" if view.open_asks else ""
+    return visible_line(f"{view.child_session_id} ({named}{view.session_kind}): {how}{evidence}{asks}")
 
 
 def standalone(entry: EvidenceEntry) -> str:
     """One piece of standalone evidence on one line."""
+    return visible_line(_standalone(entry))
+
+
+def _standalone(entry: EvidenceEntry) -> str:
     why = f"{entry.severity}: {entry.reason or entry.why.replace('_', ' ')}"
     if entry.record is not None:
         return f"{why}: {record(entry.record)}"

@@ -111,6 +111,10 @@ class Scrollback:
         """Where the place with `key` is."""
         return self._order.position(key)
 
+    def place_of(self, tool_call_id: ToolCallID) -> int | None:
+        """Where the card of a call is."""
+        return self._order.position(EntryKey(tool_call_id)) if tool_call_id in self._cards else None
+
     def version(self, position: int) -> int:
         """Another number after each change of what is shown there: lines may be kept by key, version and width."""
         return self._order.version(position)

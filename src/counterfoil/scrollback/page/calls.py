@@ -9,6 +9,7 @@ from typing import Any
 from counterfoil.events import HookRecord, ImagePart, Part, TextPart
 from counterfoil.scrollback.page.words import block, identity, line, pretty, when
 from counterfoil.scrollback.views import AskView, CallView, severity_rank
+from counterfoil.scrollback.visibility import review_words
 
 _TELLING = ("file_path", "command", "pattern", "url", "path", "query", "description")
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -62,7 +63,12 @@ def _body(view: CallView, records: list[HookRecord]) -> str:
     if view.held_size is not None:
         parts.append(f"<p>The result was held back ({view.held_size} bytes).</p>")
     for child in view.children:
-        parts.append(f"<p>child session {identity(child.child_session_id)} ({line(child.session_kind)})</p>")
+        evidence = f", {child.evidence} evidence, most severe {child.severity}" if child.evidence else ""
+        how = f"{child.session_kind}: {child.stop_reason or 'runs'}{evidence}"
+        parts.append(f"<p>child session {identity(child.child_session_id)} ({line(how)}) {line(child.preview)}</p>")
+    for seen in view.acknowledged:
+        who = f"{line(seen.decided_by.name)} {when(seen.decided_at)}"
+        parts.append(f"<p>{identity(seen.review_id)} was seen at revision {seen.revision} by {who}</p>")
     if view.state == "finished":
         parts.append(_section("Result", "".join(part_html(part) for part in view.result) or "<p>(empty)</p>"))
     return "".join(parts)
@@ -80,7 +86,7 @@ def _difference(before: dict[str, Any], after: dict[str, Any]) -> str:
 def record_html(record: HookRecord) -> str:
     """One record of a hook or a review, with its revision."""
     where = f"{line(record.phase)} · {line(record.definition.name)} ({line(record.definition.tier)})"
-    review = f" · {line(record.review.checker)}, {record.review.enforcement}" if record.review is not None else ""
+    review = f" · {line(review_words(record))} · {line(record.review.checker)}" if record.review is not None else ""
     change = block(record.diff) if record.diff else ""
     return (
         f'<div class="record {record.severity}"><p><b>{line(record.outcome)}</b> {line(record.message)}</p>'
@@ -96,6 +102,8 @@ def ask_html(view: AskView) -> str:
         f'<p class="quiet">{identity(ask.ask_id)} for arguments {line(ask.arguments_digest)}</p>',
         pretty(ask.arguments),
     ]
+    if ask.result_digest is not None:
+        parts.append(f"<p>about the result of {ask.result_size} bytes, {line(ask.result_digest)}</p>")
     receipt = view.receipt
     if receipt is not None:
         by = f"{line(receipt.decided_by.name)} ({receipt.decided_by.kind})"
