@@ -228,7 +228,8 @@ async def test_the_border_between_replay_and_live_is_told_once(made: Any, tmp_pa
     async def watch() -> None:
         async for frame in app.watch(ADA, session):
             frames.append(frame)
-            if isinstance(frame, Envelope) and isinstance(frame.event, AskOpened):
+            asked = any(isinstance(f, Envelope) and isinstance(f.event, AskOpened) for f in frames)
+            if asked and any(isinstance(f, CaughtUp) for f in frames):
                 return
 
     watching = asyncio.ensure_future(watch())

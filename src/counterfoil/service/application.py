@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,14 +29,17 @@ from counterfoil.events.codec import encode_envelope, envelope_of, event_of
 from counterfoil.identity import START, AskID, Offset, ReviewID, RunID, SessionID, ToolCallID
 from counterfoil.ports import ReviewRule, SessionSummary
 from counterfoil.service.access import Action, Caller, may, sees
+from counterfoil.service.beginning import bounded
 from counterfoil.service.drivers import Drivers
 from counterfoil.service.frames import Frame, InboxFrame, OpenAsk
 from counterfoil.service.inbox import Inbox
 from counterfoil.service.posting import deliver
-from counterfoil.service.reading import about, open_asks, reviews_of, session_of_ask
+from counterfoil.service.reading import about, ask_of, open_asks, reviews_of, session_of_ask
+from counterfoil.service.stopping import open_question
 from counterfoil.service.verifying import Verdict as LogVerdict
 from counterfoil.service.verifying import verify_one
 from counterfoil.service.watching import Watcher
+from counterfoil.state import SessionState
 from counterfoil.state.session import Grant
 
 if TYPE_CHECKING:
@@ -70,8 +73,9 @@ class Application:
     # ---- sessions -----------------------------------------------------------------------------------------------
 
     async def create(self, caller: Caller, new: NewSession) -> SessionSummary:
-        """Make a session that the caller owns. Raises `Forbidden` for a role that may not."""
+        """Make a session that the caller owns. Raises `Forbidden` for a role that may not, `UsageError`."""
         self._require(caller, "drive")
+        new = bounded(self.local.settings, new)
         session = await self.drivers.create(msgspec.structs.replace(new, owner=caller.principal))
         return await self.local.store.summary(session.id)
 
@@ -88,12 +92,13 @@ class Application:
         page_token: str = "",
         status: SessionStatus | None = None,
         text: str = "",
+        owner: str = "",
     ) -> Page:
         """The caller's sessions, latest first. Raises `UsageError` for a size or a token that isn't one."""
         self._require(caller, "read")
         if not 1 <= page_size <= MAX_PAGE:
             raise UsageError(f"page_size is {page_size}", hint=f"1 to {MAX_PAGE}")
-        found = [s for s in await self.local.store.sessions(limit=MANY) if _wanted(s, status, text)]
+        found = [s for s in await self.local.store.sessions(limit=MANY) if _wanted(s, status, text, owner)]
         mine = [s for s in found if await self._exists_for(caller, s.session_id)]
         start = _position(mine, page_token)
         page = mine[start : start + page_size]
@@ -120,6 +125,7 @@ class Application:
         store = self.local.store
         await store.delete(await store.acquire(session, self.local.engine.parts.holder))
         self._owners.pop(session, None)
+        self.local.forget_files(session)
 
     async def set_mode(self, caller: Caller, session: SessionID, mode: Mode) -> None:
         """Change the permission mode; never to one that is looser than the operator allows."""
@@ -170,25 +176,43 @@ class Application:
         letter = CancelLetter(run_id=run, principal=caller.principal)
         await deliver(self.local.store, self.drivers, session, letter)
 
-    async def _open_run(self, session: SessionID) -> RunID:
+    async def cancel_call(self, caller: Caller, session: SessionID, call: ToolCallID) -> None:
+        """Stop one call; the run goes on. One that waits at an ask is refused. Raises `UsageError`, `SessionHeld`."""
+        await self._owned(caller, session, "drive")
+        if self.local.calls.stop(session, call, caller.principal.name):
+            return
+        state = await self._state(session)
+        if (asked := open_question(state, call)) is not None:
+            await self.answer(caller, asked[0].ask_id, asked[1], note="the call was cancelled")
+        elif state.call(call) is None or self.drivers.peek(session) is not None:
+            raise UsageError(f"call {call} isn't running", hint="nothing changed")
+        else:
+            raise SessionHeld(f"call {call} runs in another process, if it does", hint="cancel the run")
+
+    async def _state(self, session: SessionID) -> SessionState:
         driven = self.drivers.peek(session)
-        state = driven.state if driven is not None else await self.local.engine.load(session)
+        return driven.state if driven is not None else await self.local.engine.load(session)
+
+    async def _open_run(self, session: SessionID) -> RunID:
+        state = await self._state(session)
         if state.run is None:
             raise UsageError(f"session {session} isn't running", hint="give it a prompt instead")
         return state.run.run_id
 
     # ---- events -------------------------------------------------------------------------------------------------
 
-    async def watch(self, caller: Caller, session: SessionID, after: Offset = START) -> AsyncIterator[Frame]:
+    async def watch(self, caller: Caller, session: SessionID, after: Offset = START) -> AsyncGenerator[Frame, None]:
         """Logged events after `after`, then live ones. Raises `SessionNotFound`."""
         await self._owned(caller, session, "read")
-        async for frame in Watcher(self.local.store, self.drivers, session, after).frames():
-            yield frame
+        frames = Watcher(self.local.store, self.drivers, session, after).frames()
+        async with contextlib.aclosing(frames):
+            async for frame in frames:
+                yield frame
 
-    async def watch_all(self, caller: Caller) -> AsyncIterator[InboxFrame]:
+    async def watch_all(self, caller: Caller) -> AsyncGenerator[InboxFrame, None]:
         """The open asks of all the caller's sessions, then what becomes of them and of new ones."""
         self._require(caller, "read")
-        async for frame in Inbox(lambda: self.list_asks(caller)).frames():
+        async for frame in Inbox(lambda: self.list_asks(caller), self.drivers).frames():
             yield frame
 
     # ---- approvals ----------------------------------------------------------------------------------------------
@@ -204,6 +228,12 @@ class Application:
             if summary.open_asks and await self._exists_for(caller, summary.session_id):
                 found += await open_asks(self.local.store, summary)
         return found
+
+    async def get_ask(self, caller: Caller, ask: AskID) -> OpenAsk:
+        """One open ask. Raises `AskNotFound`, `AskIsSettled` with its receipt, `AskWithdrawn`."""
+        self._require(caller, "read")
+        session = await self._session_of(caller, ask)
+        return await ask_of(self.local.store, await self.local.store.summary(session), ask)
 
     async def answer(
         self,
@@ -250,8 +280,7 @@ class Application:
     async def list_grants(self, caller: Caller, session: SessionID) -> list[Grant]:
         """The rules that the session learned."""
         await self._owned(caller, session, "read")
-        driven = self.drivers.peek(session)
-        return list((driven.state if driven is not None else await self.local.engine.load(session)).grants)
+        return list((await self._state(session)).grants)
 
     async def revoke_grant(self, caller: Caller, session: SessionID, rule: str) -> None:
         """Forget a rule that the session learned."""
@@ -293,7 +322,7 @@ class Application:
         await self._owned(caller, session, "read")
         return [envelope_of(row) for row in await self.local.store.read(session, after, min(limit, PAGE))]
 
-    async def export(self, caller: Caller, session: SessionID) -> AsyncIterator[bytes]:
+    async def export(self, caller: Caller, session: SessionID) -> AsyncGenerator[bytes, None]:
         """The public log as JSON lines, a page at a time."""
         await self._owned(caller, session, "read")
         after = START
@@ -348,8 +377,8 @@ class Application:
             yield found
 
 
-def _wanted(summary: SessionSummary, status: SessionStatus | None, text: str) -> bool:
-    if status is not None and summary.status != status:
+def _wanted(summary: SessionSummary, status: SessionStatus | None, text: str, owner: str) -> bool:
+    if (status is not None and summary.status != status) or (owner and summary.owner != owner):
         return False
     needle = text.casefold()
     return not needle or any(needle in field.casefold() for field in (summary.title, summary.workspace, summary.model))

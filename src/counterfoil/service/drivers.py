@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from weakref import WeakValueDictionary
 
 from counterfoil.engine import Engine, NewSession, RunOutcome, Session
-from counterfoil.errors import CounterfoilError, NotResumable, SessionBusy
+from counterfoil.errors import CounterfoilError, NotResumable, SessionBusy, ShuttingDown, TooMuch
 from counterfoil.events import Part, RunStarted
 from counterfoil.identity import RunID, SessionID
 
@@ -17,6 +18,10 @@ log = logging.getLogger("counterfoil.service")
 IDLE = 60.0
 """Seconds after which a session that nobody uses is closed, so that other processes may drive it."""
 LOOK = 15.0
+OPEN = 500
+"""So many sessions are open at most: beyond that the one that was idle longest is closed, or no more is opened."""
+PARK = 0.1
+"""Seconds between two looks, while the service drains, for runs that have come to a question."""
 
 
 class _Driver:
@@ -35,7 +40,7 @@ class Drivers:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._open: dict[SessionID, _Driver] = {}
-        self._locks: dict[SessionID, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[SessionID, asyncio.Lock] = WeakValueDictionary()
         self.closing = False
         self._reaper: asyncio.Task[None] | None = None
         self.opened = asyncio.Condition()
@@ -54,6 +59,7 @@ class Drivers:
     async def create(self, new: NewSession) -> Session:
         """Make a session and keep it open."""
         self._require_open()
+        await self._make_room()
         session = await self._engine.create(new)
         await self._keep(session)
         return session
@@ -120,6 +126,8 @@ class Drivers:
 
     async def _enter(self, session: SessionID) -> _Driver:
         self._require_open()
+        if session not in self._open:
+            await self._make_room()
         async with self._locks.setdefault(session, asyncio.Lock()):
             driver = self._open.get(session)
             if driver is None:
@@ -129,7 +137,7 @@ class Drivers:
 
     def _require_open(self) -> None:
         if self.closing:
-            raise CounterfoilError("the service is shutting down", hint="try again")
+            raise ShuttingDown("the service is shutting down", hint="try again when it is back")
 
     async def _keep(self, session: Session) -> _Driver:
         driver = self._open[session.id] = _Driver(session, asyncio.get_running_loop().time())
@@ -138,6 +146,14 @@ class Drivers:
         async with self.opened:
             self.opened.notify_all()
         return driver
+
+    async def _make_room(self) -> None:
+        """Close the session that was idle longest where too many are open. Raises `TooMuch` where all are in use."""
+        while len(self._open) >= OPEN:
+            idle = [driver for driver in self._open.values() if not driver.uses]
+            if not idle:
+                raise TooMuch(f"{OPEN} sessions are in use", hint="try again when one of them has ended")
+            await self.release(min(idle, key=lambda driver: driver.since).session.id)
 
     def _leave(self, driver: _Driver) -> None:
         driver.uses -= 1
@@ -157,7 +173,6 @@ class Drivers:
         async with self._locks.setdefault(session, asyncio.Lock()):
             driver = self._open.get(session)
             if driver is None:
-                self._locks.pop(session, None)
                 return True
             if driver.uses:
                 return False
@@ -173,17 +188,24 @@ class Drivers:
         if self._reaper is not None:
             self._reaper.cancel()
             await asyncio.gather(self._reaper, return_exceptions=True)
-        runs = []
-        for driver in self._open.values():
-            driver.session.park()
-            runs += [driver.run] if driver.run is not None else []
-        if runs:
-            await asyncio.wait(runs, timeout=grace)
-        for driver in list(self._open.values()):
-            await driver.session.close()
-        self._open.clear()
+        runs = [driver.run for driver in self._open.values() if driver.run is not None]
+        await self._parked(grace)
+        for session in list(self._open):
+            await self._open.pop(session).session.close()
+        await asyncio.gather(*runs, return_exceptions=True)
         async with self.opened:
             self.opened.notify_all()
+
+    async def _parked(self, grace: float) -> None:
+        """Wait until no run goes on, for `grace` seconds at most. One that comes to a question meanwhile is parked."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + grace
+        while runs := [driver.run for driver in self._open.values() if driver.run is not None]:
+            for driver in self._open.values():
+                driver.session.park()
+            if (left := until - loop.time()) <= 0:
+                return
+            await asyncio.wait(runs, timeout=min(left, PARK), return_when=asyncio.FIRST_COMPLETED)
 
 
 async def _run_started(stream: AsyncIterator[object]) -> RunID:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from counterfoil.config import Settings, api_key, find_provider
 from counterfoil.engine import NO_HOOKS, Engine, EngineSettings
 from counterfoil.errors import ConfigError
 from counterfoil.events import GrantChanged
+from counterfoil.identity import SessionID
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import read_denied
 from counterfoil.ports import EventStore, HookRunner, Provider, Reviewer, Toolset
@@ -23,6 +25,7 @@ from counterfoil.service.grants import Grants, StandingGrant
 from counterfoil.service.instructions import personal_instructions, system_prompt
 from counterfoil.service.models import context_window
 from counterfoil.service.rules import rules_of
+from counterfoil.service.stopping import RunningCalls
 from counterfoil.state import Meta
 
 if TYPE_CHECKING:
@@ -52,6 +55,7 @@ class LocalService:
         self._env = dict(env)
         self._script = script
         self._grants = Grants(settings.state_dir)
+        self.calls = RunningCalls()
         self._hooks = (*settings.hooks, *hooks)
         self._personal = personal_instructions(personal_folder) if personal_folder is not None else ""
         self.store = store if store is not None else _open_store(settings.state_dir)
@@ -126,12 +130,13 @@ class LocalService:
 
         variables = SessionVariables(self._variables_file(meta), self._env)
         denied = read_denied(self.engine.parts.settings.rules, _place(meta))
-        return BuiltinTools(
+        tools = BuiltinTools(
             Path(meta.workspace),
             environment=self._env,
             options=ToolOptions(hidden=lambda path: denied(str(path)), variables=variables.current),
             disabled=self.settings.tools.disabled,
         )
+        return self.calls.over(tools)
 
     def _hooks_for(self, meta: Meta) -> HookRunner:
         """The hooks of a session. Commands start from an environment without secrets, and without our own keys."""
@@ -171,6 +176,10 @@ class LocalService:
 
             return ScriptedProvider(Path(configured.base_url), name), model
         return self._provider(msgspec.structs.replace(meta, provider=name, base_url="")), model
+
+    def forget_files(self, session: SessionID) -> None:
+        """Remove what is kept beside the log of a session that is deleted. What can't be removed stays."""
+        shutil.rmtree(self.settings.state_dir / "outputs" / session, ignore_errors=True)
 
     def _variables_file(self, meta: Meta) -> Path:
         """Where a session's variables are kept: with its outputs, so that they go when it is deleted."""

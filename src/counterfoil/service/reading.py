@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from counterfoil.errors import AskIsSettled, AskNotFound
+from counterfoil.errors import AskWithdrawn as Withdrawn
 from counterfoil.events import (
+    Ask,
     AskOpened,
     AskSettled,
     AskWithdrawn,
@@ -59,17 +62,34 @@ async def open_asks(store: EventStore, summary: SessionSummary) -> list[OpenAsk]
             continue
         event = event_of(row)
         if isinstance(event, AskOpened):
-            found[event.ask.ask_id] = OpenAsk(
-                ask=event.ask,
-                opened_at=row.recorded_at,
-                session_id=summary.session_id,
-                session_title=summary.title,
-            )
+            found[event.ask.ask_id] = opened(event.ask, row.recorded_at, summary)
         elif isinstance(event, AskSettled):
             found.pop(event.receipt.ask_id, None)
         elif isinstance(event, AskWithdrawn):
             found.pop(event.ask_id, None)
     return list(found.values())
+
+
+async def ask_of(store: EventStore, summary: SessionSummary, ask: AskID) -> OpenAsk:
+    """One open ask of a session. Raises `AskIsSettled` with its receipt, `AskWithdrawn`, `AskNotFound`."""
+    name = ask.encode()
+    found: OpenAsk | None = None
+    async for row in rows(store, summary.session_id):
+        event = event_of(row) if row.kind in _ASKS and name in row.public else None
+        if isinstance(event, AskOpened) and event.ask.ask_id == ask:
+            found = opened(event.ask, row.recorded_at, summary)
+        elif isinstance(event, AskSettled) and event.receipt.ask_id == ask:
+            raise AskIsSettled(event.receipt)
+        elif isinstance(event, AskWithdrawn) and event.ask_id == ask:
+            raise Withdrawn(f"ask {ask} was withdrawn: {event.reason}")
+    if found is None:
+        raise AskNotFound(f"no ask {ask}", hint="list the open ones")
+    return found
+
+
+def opened(ask: Ask, at: int, summary: SessionSummary) -> OpenAsk:
+    """An ask of this session, opened at this time."""
+    return OpenAsk(ask=ask, opened_at=at, session_id=summary.session_id, session_title=summary.title)
 
 
 async def session_of_ask(store: EventStore, ask: AskID) -> SessionID | None:

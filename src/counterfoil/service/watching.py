@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from counterfoil.engine import Session, WatchGap
-from counterfoil.errors import SessionNotFound
+from counterfoil.errors import SessionNotFound, ShuttingDown, StoreError
 from counterfoil.events import Envelope
 from counterfoil.events.codec import envelope_of
 from counterfoil.identity import Offset, SessionID
@@ -30,20 +31,28 @@ class Watcher:
         self._after = after
         self._caught_up = False
 
-    async def frames(self) -> AsyncIterator[Frame]:
-        """The frames. Ends with a `Gap`, or when the session is deleted. Raises `SessionNotFound`."""
+    async def frames(self) -> AsyncGenerator[Frame, None]:
+        """The frames. Ends with a `Gap`, or when the session is deleted. Raises `SessionNotFound`, `ShuttingDown`."""
         await self._store.head(self._session)
         try:
             while True:
                 session = self._drivers.peek(self._session)
-                async for frame in self._live(session) if session is not None else self._polled():
-                    yield frame
-                    if isinstance(frame, Gap):
-                        return
+                async with contextlib.aclosing(self._live(session) if session is not None else self._polled()) as part:
+                    async for frame in part:
+                        yield frame
+                        if isinstance(frame, Gap):
+                            return
         except SessionNotFound:
             return
+        except StoreError as fault:
+            if self._drivers.closing:
+                raise self._over() from fault
+            raise
 
-    async def _live(self, session: Session) -> AsyncIterator[Frame]:
+    def _over(self) -> ShuttingDown:
+        return ShuttingDown("the service is shutting down", hint=f"watch again after offset {self._after}")
+
+    async def _live(self, session: Session) -> AsyncGenerator[Frame, None]:
         """While it is driven here: what the log has, then what is published. Ends when the session is closed here."""
         async with session.watch() as stream:
             async for frame in self._recorded():
@@ -63,11 +72,13 @@ class Watcher:
                 if self._is_new(envelope):
                     yield envelope
 
-    async def _polled(self) -> AsyncIterator[Frame]:
+    async def _polled(self) -> AsyncGenerator[Frame, None]:
         """While another process drives it, or nobody: the log, looked at again and again, until it is opened here."""
         loop = asyncio.get_running_loop()
         beat = loop.time() + BEAT
         while self._drivers.peek(self._session) is None:
+            if self._drivers.closing:
+                raise self._over()
             async for frame in self._recorded():
                 yield frame
                 beat = loop.time() + BEAT
