@@ -17,11 +17,13 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.filter import Monochrome
+from textual.timer import Timer
 from textual.widgets import Static
 
 from counterfoil import events as ev
 from counterfoil.errors import CounterfoilError
 from counterfoil.identity import SessionID
+from counterfoil.scrollback import visible
 from counterfoil.tui import commands, complete
 from counterfoil.tui.asks import Asking
 from counterfoil.tui.feed import Feed
@@ -33,6 +35,8 @@ from counterfoil.tui.view import ScrollbackView
 
 FRAME = 1 / 30
 """Seconds between two looks at what came: many events make one paint."""
+AT_REST = 0.1
+"""Seconds after the last change of the window's size."""
 AGAIN = 2.0
 """Seconds in which a second ctrl+c quits."""
 
@@ -43,9 +47,9 @@ class CounterfoilApp(App[None]):
     TITLE = "counterfoil"
     ENABLE_COMMAND_PALETTE = False
     CSS = """
-    Screen { background: $background; }
     #offers { height: auto; max-height: 8; padding: 0 2; background: $panel; display: none; }
     #offers.open { display: block; }
+    ToastRack { align: right top; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "all keys", priority=True),
@@ -75,6 +79,7 @@ class CounterfoilApp(App[None]):
         self._opened = False
         self._scheduled = False
         self._connection = "embedded"
+        self._settling: Timer | None = None
         self._filled = 0
         self._pressed = float("-inf")
         self._offers: list[tuple[str, str]] = []
@@ -114,7 +119,7 @@ class CounterfoilApp(App[None]):
 
     def say(self, text: str, *, severity: Any = "information") -> None:
         """Tell the person something that isn't in the log."""
-        self.notify(text, severity=severity, markup=False)
+        self.notify(visible(text), severity=severity, markup=False)
 
     def set_theme(self, name: str) -> None:
         """`dark` or `light`."""
@@ -247,6 +252,10 @@ class CounterfoilApp(App[None]):
 
     @on(Prompt.Moved)
     def _moved(self, message: Prompt.Moved) -> None:
+        whole = self.prompt.text.removeprefix("/") in dict(commands.known())
+        if message.entered and (whole or not self._offers):
+            self.prompt.send()
+            return
         if not self._offers:
             return
         if message.step:
@@ -333,8 +342,19 @@ class CounterfoilApp(App[None]):
             self.prompt.put(written.rstrip("\n"))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Only what is seen is wrapped anew."""
+        """Wrap anew what is seen; and paint all of it once the window is at rest.
+
+        A window that is back at its size before anybody looked counts as unchanged, and has lost what stood there.
+        """
         self.view.changed()
+        if self._settling is not None:
+            self._settling.stop()
+        self._settling = self.set_timer(AT_REST, self._repaint)
+
+    def _repaint(self) -> None:
+        self._settling = None
+        for screen in self.screen_stack:
+            screen.refresh()
 
     async def on_unmount(self) -> None:
         """Close the session in good order."""

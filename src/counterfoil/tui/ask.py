@@ -60,18 +60,17 @@ def body(question: Question, look: Look) -> list[Strip]:
     held = "release" in ask.choices
     whole = msgspec.structs.replace(look, level=2)
     origin = "this session" if question.root else f"child {ask.origin_session_id}"
-    facts: list[tuple[str, str, Name]] = [("why", ask.reason, "warn"), ("origin", origin, "text")]
+    facts: list[tuple[str, str, Name]] = [("tool", ask.tool, "strong"), ("why", ask.reason, "warn")]
+    facts.append(("origin", origin, "text"))
     if ask.rule is not None:
         facts.append(("s and a would learn", ask.rule, "accent"))
-    lines = _fact("tool", ask.tool, "strong", look) + arguments(ask.tool, ask.arguments, whole)
-    for name, text, colour in facts:
-        lines += _fact(name, text, colour, look)
+    lines = [strip for name, text, colour in facts for strip in _fact(name, text, colour, look)]
     lines += _concerns(question, look)
+    lines += _fact("exactly this", "", "muted", look) + arguments(ask.tool, ask.arguments, whole)
     call = question.call
     if call is not None and call.effective is not None:
-        lines += _fact("changed by hooks", "", "accent", look) + diff_lines(
-            of_values(call.arguments, call.effective), whole
-        )
+        lines += _fact("changed by hooks", "", "accent", look)
+        lines += diff_lines(of_values(call.arguments, call.effective), whole)
     if held:
         lines += _held(question, whole)
     return [*lines, *_fact("call", f"{ask.tool_call_id}  {ask.ask_id}", "muted", look)]
@@ -112,12 +111,12 @@ class AskScreen(ModalScreen[Said | None]):
     """Puts one question. Ends with what was chosen, or with None where it stays open."""
 
     DEFAULT_CSS = """
-    AskScreen { align: center bottom; background: $background 0%; }
-    AskScreen Vertical { height: 75%; width: 1fr; border: heavy $warning; background: $surface; }
+    AskScreen { align: center bottom; background: $background 30%; }
+    AskScreen Vertical { height: auto; max-height: 85%; width: 1fr; border: heavy $warning; background: $surface; }
     AskScreen Label { width: 1fr; padding: 0 1; background: $surface; }
     AskScreen #title { text-style: bold; color: $warning; }
     AskScreen #keys { text-style: bold; }
-    AskScreen Sheet { padding: 0; background: $surface; }
+    AskScreen Sheet { height: auto; max-height: 100%; background: $surface; }
     AskScreen Input { display: none; border: heavy $primary; }
     AskScreen Input.open { display: block; }
     """

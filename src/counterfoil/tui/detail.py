@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from counterfoil.events import HookRecord
 from counterfoil.scrollback import CallView
+from counterfoil.scrollback.visibility import review_words
 from counterfoil.tui import words
 from counterfoil.tui.paint.card import COLOURS, Look, card, diff_lines, heading, plain_lines
 from counterfoil.tui.paint.flow import BLANK, styled, wrap
@@ -66,7 +67,7 @@ def _record(record: HookRecord, look: Look) -> list[Strip]:
     if record.review is not None:
         review = record.review
         facts += [
-            ("review", f"{review.job}: {words.review_state(record)}, {review.enforcement}, {review.checker}"),
+            ("review", f"{review_words(record)}; {review.checker}"),
             ("about", ", ".join(review.categories) or words.NONE),
             ("not seen by the checker", ", ".join(review.incomplete) or "nothing"),
         ]

@@ -7,16 +7,16 @@ from collections.abc import Hashable
 from textual.strip import Strip
 
 from counterfoil import events as ev
-from counterfoil.identity import SessionID, ToolCallID
+from counterfoil.identity import SessionID
 from counterfoil.scrollback import (
     AskView,
     CallView,
-    Entry,
-    EvidenceEntry,
+    Change,
+    EntryKey,
     MessageEntry,
-    NoticeEntry,
     Scrollback,
     ToolCard,
+    entry_shown,
     visible_line,
 )
 from counterfoil.tui.paint.card import Look, card
@@ -26,73 +26,54 @@ from counterfoil.tui.paint.markdown import MarkdownLines
 
 
 class Feed:
-    """What one session's scrollback shows. Events go in by `apply`; lines come out for the positions that are seen."""
+    """What one session's scrollback shows. Events go in by `apply`; lines come out for the places that are seen."""
 
     def __init__(self, session: SessionID) -> None:
         self.seen = Scrollback(session)
-        self._stale = True
-        self._entries: tuple[Entry, ...] = ()
-        self._positions: dict[Hashable, int] = {}
-        self._versions: dict[ToolCallID, int] = {}
         self._flow: MarkdownLines | None = None
         self._flow_look: tuple[int, bool] = (0, True)
 
-    def apply(self, envelope: ev.Envelope) -> bool:
-        """Take one event. Returns whether anything changed."""
-        changed = bool(self.seen.apply(envelope))
-        event = envelope.event
-        if changed and type(event) not in ev.TRANSIENT:
-            self._stale = True
-        call = _call_of(event)
-        if call is not None:
-            self._versions[call] = self._versions.get(call, 0) + 1
-        return changed
+    def apply(self, envelope: ev.Envelope) -> Change:
+        """Take one event. What it changed; false where nothing is new."""
+        return self.seen.apply(envelope)
 
     # ---- what the view asks -------------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[Entry, ...]:
-        """All entries now."""
-        if self._stale:
-            self._stale = False
-            self._entries = self.seen.entries
-            self._positions = {key_of(entry): at for at, entry in enumerate(self._entries)}
-        return self._entries
-
     def count(self) -> int:
-        return len(self.entries())
+        return len(self.seen)
 
     def key(self, position: int) -> Hashable:
-        return key_of(self.entries()[position])
+        return self.seen.key(position)
 
     def position(self, key: Hashable) -> int | None:
-        self.entries()
-        return self._positions.get(key)
+        return self.seen.position(EntryKey(str(key)))
 
     def version(self, position: int) -> Hashable:
-        entry = self.entries()[position]
-        if isinstance(entry, ToolCard):
-            return self._versions.get(entry.tool_call_id, 0)
-        if isinstance(entry, EvidenceEntry):
-            record, ask = entry.record, entry.ask
-            return (record.revision if record is not None else 0, ask.state if ask is not None else "")
-        return 0
+        return (self.seen.version(position), self._apart(position))
 
     def hidden(self, position: int, *, all_notices: bool) -> bool:
-        entry = self.entries()[position]
-        benign = isinstance(entry, (NoticeEntry, EvidenceEntry)) and entry.severity == "benign"
-        return benign and not all_notices
+        entry = self.seen.entry(position)
+        return entry is None or not entry_shown(entry, "all" if all_notices else "important")
+
+    def _apart(self, position: int) -> bool:
+        """Whether a blank line stands after a card: where something else follows."""
+        for at in range(position + 1, min(position + 8, len(self.seen))):
+            after = self.seen.entry(at)
+            if after is not None and entry_shown(after, "important"):
+                return not isinstance(after, ToolCard)
+        return False
 
     def paint(self, position: int, look: Look) -> list[Strip]:
-        entries = self.entries()
-        if position >= len(entries):
+        if position >= len(self.seen):
             return self._streaming(look)
-        entry = entries[position]
+        entry = self.seen.entry(position)
+        if entry is None:
+            return []
         if isinstance(entry, ToolCard):
             view = self.seen.call(entry.tool_call_id)
             assert view is not None
             lines = card(view, look, self.seen.progress(entry.tool_call_id))
-            after = entries[position + 1] if position + 1 < len(entries) else None
-            return lines if isinstance(after, ToolCard) or look.level else [*lines, BLANK] if after else lines
+            return [*lines, BLANK] if self._apart(position) and not look.level else lines
         if isinstance(entry, MessageEntry):
             return message(entry, look, self._finished_flow(entry, look))
         return PAINTERS[type(entry)](entry, look)
@@ -131,28 +112,5 @@ class Feed:
         return self.seen.calls
 
     def hidden_count(self) -> int:
-        """How many entries and attached records are hidden as benign."""
-        entries = sum(self.hidden(at, all_notices=False) for at in range(self.count()))
-        standalone = {e.record.hook_id for e in self.seen.evidence if e.record is not None}
-        records = (r for r in self.seen.records if r.severity == "benign" and r.hook_id not in standalone)
-        return entries + sum(1 for _ in records)
-
-
-def key_of(entry: Entry) -> Hashable:
-    """What names an entry for good: its call, or the event that made it."""
-    if isinstance(entry, ToolCard):
-        return entry.tool_call_id
-    source = entry.source
-    return (type(entry).__name__, source.session_id, source.offset, source.run_id, source.seq)
-
-
-def _call_of(event: ev.Event) -> ToolCallID | None:
-    """The call whose card an event may change."""
-    if isinstance(event, ev.HookRecorded):
-        return event.record.tool_call_id
-    if isinstance(event, ev.AskOpened):
-        return event.ask.tool_call_id
-    if isinstance(event, ev.AskSettled):
-        return event.receipt.tool_call_id
-    call: ToolCallID | None = getattr(event, "tool_call_id", None)
-    return call
+        """How many pieces of evidence are hidden as benign."""
+        return self.seen.hidden("important")

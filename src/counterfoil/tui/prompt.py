@@ -44,11 +44,12 @@ class Prompt(TextArea):
             self.first = first
 
     class Moved(Message):
-        """A key that chooses among what is offered: -1, 1, or 0 to take it."""
+        """A key that chooses among what is offered: -1, 1, or 0 to take it. `entered`: by the key that sends."""
 
-        def __init__(self, step: int) -> None:
+        def __init__(self, step: int, *, entered: bool = False) -> None:
             super().__init__()
             self.step = step
+            self.entered = entered
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, soft_wrap=True, tab_behavior="focus", compact=False, show_line_numbers=False)
@@ -101,7 +102,7 @@ class Prompt(TextArea):
     def _enter(self) -> None:
         row, column = self.cursor_location
         if self.offered and self.text.startswith("/") and "\n" not in self.text:
-            self.post_message(self.Moved(0))
+            self.post_message(self.Moved(0, entered=True))
         elif column and self.document[row][:column].endswith("\\"):
             self.action_delete_left()
             self.insert("\n")

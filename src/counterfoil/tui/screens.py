@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from counterfoil.events import HookRecord
 from counterfoil.identity import SessionID, ToolCallID
-from counterfoil.scrollback import EvidenceEntry
 from counterfoil.scrollback.views import SEVERITIES
+from counterfoil.scrollback.visibility import review_words
 from counterfoil.tui import words
 from counterfoil.tui.detail import of_call, of_lines, of_record
 from counterfoil.tui.link import Fact
@@ -91,12 +91,12 @@ async def evidence(app: CounterfoilApp, rest: str) -> None:
     for record in sorted(seen.records, key=lambda r: SEVERITIES.index(r.severity)):
         call = record.tool_call_id or words.NONE
         found[record.hook_id] = (record, "", record.tool_call_id)
-        cells = (record.severity, record.definition.name, record.phase, record.outcome, record.message, call)
+        cells = (record.severity, record.definition.name, record.phase, record.outcome, _message(record), call)
         rows.append(Record(key=record.hook_id, cells=cells))
-    for at, entry in enumerate(app.feed.entries()):
-        if isinstance(entry, EvidenceEntry) and (entry.record is None or entry.record.hook_id not in found):
-            key = f"standalone {at}"
-            found[key] = (entry.record, words.standalone(entry), app.feed.key(at))
+    for entry in seen.evidence:
+        if entry.record is None or entry.record.hook_id not in found:
+            key = f"standalone {entry.key}"
+            found[key] = (entry.record, words.standalone(entry), entry.key)
             rows.append(Record(key=key, cells=(entry.severity, "", "", entry.why, words.standalone(entry), "")))
 
     def chosen(key: str) -> None:
@@ -106,7 +106,7 @@ async def evidence(app: CounterfoilApp, rest: str) -> None:
 
     def jump(key: str) -> None:
         place = found[key][2]
-        if isinstance(place, (str, tuple)):
+        if isinstance(place, str):
             app.pop_screen()
             app.view.focus()
             app.view.choose(place)
@@ -171,8 +171,8 @@ async def guardrails(app: CounterfoilApp, rest: str) -> None:
     for fact in facts:
         mine = [r for r in reviews if r.definition.name == fact.cells[0]]
         outages = [r for r in mine if r.review is not None and r.review.outage is not None]
-        health = f"{len(mine)} reviews" if mine else "unused"
-        health += f", {len(outages)} of them outages" if outages else ""
+        health = f"{len(mine)} review{'s' if len(mine) > 1 else ''}" if mine else "unused"
+        health += f", {len(outages)} by outage" if outages else ""
         rows.append((fact, health, outages))
 
     def chosen(key: str) -> None:
@@ -230,6 +230,10 @@ async def usage(app: CounterfoilApp, rest: str) -> None:
         f"context window: {app.link.window(model)}",
     ]
     app.push_screen(SheetScreen("usage of this session", of_lines(lines)))
+
+
+def _message(record: HookRecord) -> str:
+    return record.message or (review_words(record) if record.review is not None else "")
 
 
 def _records(facts: list[Fact]) -> list[Record]:

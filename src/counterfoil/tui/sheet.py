@@ -7,13 +7,15 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Label
 
 from counterfoil.scrollback import visible_line
 from counterfoil.tui.paint.card import Look
-from counterfoil.tui.view import ScrollbackView
+from counterfoil.tui.paint.palette import palette
+from counterfoil.tui.view import GUTTER, ScrollbackView
 
 Paint = Callable[[Look], list[Strip]]
 
@@ -46,9 +48,16 @@ class _One:
 class Sheet(ScrollbackView, can_focus=False):
     """Lines from their beginning. Whoever has the focus scrolls it."""
 
+    TAIL_NOTE = False
+
     def __init__(self, paint: Paint, *, id: str | None = None) -> None:
         super().__init__(_One(paint), id=id)
+        self._paint = paint
         self.following = False
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        look = Look(width=max(1, width - GUTTER - 1), palette=palette(dark=self.dark))
+        return len(self._paint(look))
 
     def on_mount(self) -> None:
         """Take the colours of the theme."""

@@ -56,15 +56,17 @@ def pieces(s: Standing, width: int) -> list[tuple[str, Name]]:
     every.append((1, s.state, "accent" if s.state == "running" else "text"))
     every.append((2, f"mode {s.mode}", "warn" if s.mode == "bypass" else "text"))
     every.append((3, visible_line(s.model), "text"))
+    if s.all_notices:
+        every.append((5, "all notices", "muted"))
+    elif s.hidden:
+        every.append((9, f"{s.hidden} hidden (F9)", "muted"))
     if s.context is not None:
-        every.append((5, f"context {s.context:.0%}", "warn" if s.context > 0.8 else "muted"))
-    every.append((6, f"{words.amount(s.tokens)} tokens", "muted"))
+        every.append((6, f"context {s.context:.0%}", "warn" if s.context > 0.8 else "muted"))
+    every.append((7, f"{words.amount(s.tokens)} tokens", "muted"))
     if s.cost is not None:
-        every.append((7, f"${s.cost:.2f}", "muted"))
-    if s.all_notices or s.hidden:
-        every.append((8, "all notices" if s.all_notices else f"{s.hidden} hidden (F9)", "muted"))
+        every.append((8, f"${s.cost:.2f}", "muted"))
     if s.session:
-        every.append((9, visible_line(s.title)[:24] or s.session[:12], "muted"))
+        every.append((10, visible_line(s.title)[:24] or s.session[:12], "muted"))
     every.append((4, s.connection, "muted" if s.connection == "embedded" else "bad"))
     while len(every) > 1 and sum(cell_len(text) + 3 for _, text, _ in every) - 3 > width:
         every.remove(max(every))

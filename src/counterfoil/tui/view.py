@@ -87,6 +87,8 @@ class ScrollbackView(Widget, can_focus=True):
         Binding("end,G", "tail", "to the end, and follow", show=False),
         Binding("c", "copy", "copy the entry", show=False),
     ]
+    TAIL_NOTE: ClassVar[bool] = True
+    """Whether the last line says what is below the screen."""
     dark: reactive[bool] = reactive(True, init=False)
     all_notices: reactive[bool] = reactive(False, init=False)
 
@@ -202,7 +204,7 @@ class ScrollbackView(Widget, can_focus=True):
         chosen = self.selected is not None and self._key(row.position) == self.selected
         mark = Segment("▌ " if chosen else "  ", colours["accent" if self.has_focus else "muted"])
         strip = Strip([mark, *row.strip]).extend_cell_length(width - 1).crop(0, width - 1)
-        if y == self.size.height - 1 and not self.following:
+        if y == self.size.height - 1 and not self.following and self.TAIL_NOTE:
             strip = self._with_tail_note(strip, width - 1)
         bar = Segment(self._bar(y), colours["muted"])
         return Strip([*strip, bar]).apply_style(self.rich_style)
@@ -217,7 +219,7 @@ class ScrollbackView(Widget, can_focus=True):
     def _bar(self, y: int) -> str:
         """A mark where in the whole the screen stands, by entries."""
         rows, height, count = self.rows(), self.size.height, self._source.count()
-        if not rows or (rows[0].position == 0 and rows[-1].position >= count - 1 and len(rows) < height):
+        if not rows or self._fits():
             return " "
         first, last = rows[0].position / (count + 1), (rows[-1].position + 1) / (count + 1)
         thumb = range(int(first * height), max(int(first * height) + 1, round(last * height)))

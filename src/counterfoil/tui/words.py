@@ -11,6 +11,7 @@ from typing import Any
 from counterfoil.events import HookRecord, Severity, Usage
 from counterfoil.scrollback import CallView, EvidenceEntry, visible_line
 from counterfoil.scrollback.views import SEVERITIES, severity_rank
+from counterfoil.scrollback.visibility import record_words
 
 _TELLING = ("file_path", "command", "pattern", "url", "path", "bash_id", "shell_id", "description", "query")
 NONE = "-"
@@ -59,20 +60,7 @@ def sorted_records(view: CallView) -> list[HookRecord]:
 
 def record(r: HookRecord) -> str:
     """One record on one line, without its id."""
-    parts = [f"{r.severity}: {visible_line(r.definition.name)} ({r.phase}) {r.outcome}"]
-    if r.review is not None:
-        parts.append(f"review {r.review.job}: {review_state(r)}")
-    if r.message:
-        parts.append(visible_line(r.message))
-    return "; ".join(parts)
-
-
-def review_state(r: HookRecord) -> str:
-    """How a review stands. An outage of the checker is named as one: it is no finding."""
-    assert r.review is not None
-    if r.review.finding == "failed" or r.review.state == "failed":
-        return f"{r.review.state} (checker outage: {r.review.outage or 'unknown'})"
-    return r.review.state
+    return f"{r.severity}: {record_words(r)} ({r.phase})"
 
 
 def approval(view: CallView) -> str:

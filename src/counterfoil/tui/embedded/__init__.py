@@ -58,7 +58,8 @@ class Embedded:
     def start(cls, workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> Embedded:
         """Compose the service for a folder. Raises `CounterfoilError`."""
         settings = settings_for(workspace, env, flags)
-        script = Path(settings.model.script) if settings.model.script else None
+        provider = find_provider(settings, settings.model.provider)
+        script = Path(provider.base_url) if provider.wire == "scripted" else None
         return cls(LocalService(settings, env, script=script, personal_folder=user_folder(env)), workspace)
 
     def _defaults(self) -> Defaults:

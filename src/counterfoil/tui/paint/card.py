@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.strip import Strip
 
-from counterfoil.events import HookRecord, Severity, text_of
-from counterfoil.scrollback import AskView, CallView, visible_line
+from counterfoil.events import Severity, text_of
+from counterfoil.scrollback import AskView, CallView, Notices, Summary, summaries, visible_line
 from counterfoil.tui import words
 from counterfoil.tui.paint import diff
 from counterfoil.tui.paint.flow import BLANK, one_line, styled, wrap
@@ -57,19 +57,14 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 def card(view: CallView, look: Look, progress: str = "") -> list[Strip]:
     """The lines of a card."""
     lines = [_head(view, look)]
-    shown = [r for r in words.sorted_records(view) if look.level or look.all_notices or r.severity != "benign"]
-    for record in shown:
-        lines += evidence_line(record, look)
-    hidden = len(view.records) - len(shown)
-    if view.open_ask is not None:
-        lines += wrap(styled((f"? asks: {view.open_ask.reason}", look.palette["warn"])), look.width, indent=2)
+    notices: Notices = "all" if look.level or look.all_notices else "important"
+    for line in summaries(view, notices):
+        lines += evidence_line(line, look)
     if progress and view.state == "started":
         last = progress.rstrip().rsplit("\n", 1)[-1]
         lines.append(one_line(styled((f"  {last}", look.palette["muted"])), look.width))
     if look.level:
         lines += _body(view, look)
-        if hidden:
-            lines += wrap(styled((f"{hidden} more records", look.palette["muted"])), look.width, indent=2)
     return lines
 
 
@@ -98,9 +93,10 @@ def _head(view: CallView, look: Look) -> Strip:
     return one_line(head, look.width)
 
 
-def evidence_line(record: HookRecord, look: Look) -> list[Strip]:
-    """One record, short: one line, or all of it where the card is opened."""
-    text = styled((f"{words.MARKS[record.severity]} {words.record(record)}", look.palette[COLOURS[record.severity]]))
+def evidence_line(line: Summary, look: Look) -> list[Strip]:
+    """One piece of evidence: one line, or all of it where the card is opened."""
+    marked = f"{words.MARKS[line.severity]} {line.severity}: {line.text}"
+    text = styled((marked, look.palette[COLOURS[line.severity]]))
     return wrap(text, look.width, indent=4, first=2) if look.level else [wrap_indent(text, look)]
 
 

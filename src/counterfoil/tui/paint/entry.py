@@ -47,7 +47,8 @@ def message(entry: MessageEntry, look: Look, markdown: MarkdownLines | None = No
     lines = reasoning(entry.reasoning, look)
     if entry.text:
         lines += (markdown or MarkdownLines(look.width, look.palette)).update(safe(entry.text))
-    return [*lines, BLANK]
+        lines.append(BLANK)
+    return lines
 
 
 def reasoning(text: str, look: Look) -> list[Strip]:
