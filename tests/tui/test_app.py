@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual import events
 from textual.widgets import DataTable
 
 from counterfoil.identity import AskID
@@ -115,8 +116,6 @@ async def test_always_is_offered_only_with_the_rule_that_is_learned(tmp_path: Pa
 
 
 async def test_a_key_that_was_made_before_the_question_was_painted_does_nothing(tmp_path: Path) -> None:
-    from textual import events
-
     time = SetTime()
     app = client(tmp_path, TWO_ASKS, time=time)
     early = events.Key("y", "y")
@@ -219,6 +218,16 @@ async def test_commands_are_offered_and_taken(tmp_path: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, TableScreen))
 
 
+async def test_a_whole_command_is_sent_at_once_however_fast_it_is_typed(tmp_path: Path) -> None:
+    app = client(tmp_path, HELLO)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for character in "/hooks":
+            app.prompt.post_message(events.Key(character, character))
+        app.prompt.post_message(events.Key("enter", "\r"))
+        await until(pilot, lambda: isinstance(app.screen, TableScreen))
+        assert app.prompt.text == ""
+
+
 async def test_files_are_offered_after_an_at_sign(tmp_path: Path) -> None:
     app = client(tmp_path, HELLO)
     (tmp_path / "work" / "src").mkdir()
@@ -245,8 +254,6 @@ async def test_history_goes_back_and_forth(tmp_path: Path) -> None:
 
 
 async def test_a_large_paste_is_folded_and_sent_whole(tmp_path: Path) -> None:
-    from textual import events
-
     app = client(tmp_path, HELLO)
     async with app.run_test(size=(80, 24)) as pilot:
         app.prompt.post_message(events.Paste("line\n" * 40))
