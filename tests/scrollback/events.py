@@ -14,7 +14,7 @@ from tests.scrollback.builders import CHILD, LOCAL, ROOT, RUN, Log, accepted, as
 
 CALLS = [ToolCallID(f"call_{letter}") for letter in "abc"]
 CHILDREN = [CHILD, SessionID("ses_other")]
-_calls, _hooks = st.sampled_from(CALLS), st.sampled_from(["hook_1", "hook_2", "hook_3"])
+_calls, _hooks = st.sampled_from(CALLS), st.sampled_from(["hook_1", "hook_2"])
 _asks, _origins = st.sampled_from(["ask_1", "ask_2"]), st.sampled_from([ROOT, CHILD])
 _children = st.sampled_from(CHILDREN)
 _texts = st.sampled_from(["one", "two"])
@@ -100,7 +100,10 @@ _others: list[st.SearchStrategy[ev.Event]] = [
 ]
 Drawn = list[tuple[ev.Event, SessionID]]
 drawn_sessions: st.SearchStrategy[Drawn] = st.lists(
-    st.tuples(st.one_of(*_of_calls, *_of_evidence, *_others), st.sampled_from([ROOT, ROOT, ROOT, CHILD])), max_size=40
+    st.tuples(
+        st.one_of(*_of_calls, *_of_evidence, *_of_evidence, *_others), st.sampled_from([ROOT, ROOT, ROOT, CHILD])
+    ),
+    max_size=40,
 )
 
 

@@ -276,6 +276,11 @@ def test_a_held_call_shows_what_is_held_and_how_it_ended() -> None:
     assert done.calls[0].receipt is not None and done.calls[0].receipt.verdict == "release"
 
 
+def test_a_call_whose_ask_came_first_is_asked() -> None:
+    assert run(asked("ask_1"), A).calls[0].state == "asked"
+    assert run(asked("ask_1"), settled("ask_1"), A).calls[0].state == "accepted"
+
+
 def test_legacy_events_are_told_apart_by_their_source() -> None:
     def legacy(seq: int | None, message: str = "same") -> Envelope:
         return Envelope(session_id=ROOT, run_id=RUN, seq=seq, event=record("", 0, message=message))

@@ -14,6 +14,7 @@ from counterfoil.events.base import Envelope
 from counterfoil.events.codec import envelope_of
 from counterfoil.identity import ToolCallID, arguments_digest
 from counterfoil.scrollback import EntryKey, Scrollback, ToolCard
+from counterfoil.scrollback.cards import PREVIEW
 from tests.scrollback.builders import ROOT, RUN, Log, accepted, asked, created, finished, record, settled
 from tests.scrollback.events import Drawn, drawn_sessions, log_of
 from tests.support.sessions import SESSION, session_log
@@ -111,6 +112,24 @@ def test_a_candidate_moves_from_its_own_place_to_the_card() -> None:
 def test_what_happens_to_a_call_changes_its_card_alone(event: ev.Event) -> None:
     _, (_, _, change) = stepped(accepted("call_a"), accepted("call_b"), event)
     assert (change.added, change.changed, change.removed) == ((), ("call_a",), ())
+
+
+@pytest.mark.parametrize("call", ["call_z", None])
+def test_a_revision_of_what_stands_alone_changes_its_place(call: str | None) -> None:
+    seen, (stands, changes) = stepped(record("hook_1", 1, call), record("hook_1", 2, call, message="new"))
+    assert changes.changed == stands.added and seen.version(0) == 1
+    assert seen.evidence[0].record is not None and seen.evidence[0].record.message == "new"
+
+
+@pytest.mark.parametrize(
+    "end", [finished("call_a"), ev.RunFinished(run_id=RUN, stop_reason="cancelled")], ids=lambda e: type(e).__name__
+)
+def test_news_of_a_call_go_when_it_or_its_run_is_over(end: ev.Event) -> None:
+    news = ev.CallProgress(tool_call_id=ToolCallID("call_a"), text="half" * 10_000)
+    seen, (_, shows) = stepped(accepted("call_a"), news)
+    assert shows.changed == ("call_a",) and 0 < len(seen.progress(ToolCallID("call_a"))) <= PREVIEW
+    seen, (_, _, over) = stepped(accepted("call_a"), news, end)
+    assert "call_a" in over.changed and seen.progress(ToolCallID("call_a")) == ""
 
 
 def test_a_delta_changes_what_streams_and_nothing_else() -> None:

@@ -126,6 +126,13 @@ def test_the_most_severe_state_follows_the_revisions() -> None:
     assert (seen.calls[0].children[0].severity, seen.calls[0].children[0].evidence) == ("benign", 1)
 
 
+def test_a_conflict_of_a_child_counts_on_its_parents_card() -> None:
+    one, other = (record("h", 1, origin=CHILD, message=message) for message in ("one", "other"))
+    log = log_of(accepted("call_a", "Agent"), started(), one, other)
+    child = Scrollback(ROOT).extend(log.envelopes).calls[0].children[0]
+    assert (child.evidence, child.severity) == (2, "conflict")
+
+
 def test_previews_are_bounded_and_live_ones_give_way_to_the_last() -> None:
     log = log_of(accepted("call_a", "Agent"), started(preview="p" * 10 * PREVIEW))
     progress = ev.DelegationProgress(tool_call_id=CALL, child_session_id=CHILD, preview="x" * 10 * PREVIEW + "end")

@@ -14,8 +14,8 @@ from counterfoil import events as ev
 from counterfoil.events.base import Envelope
 from counterfoil.events.codec import decode_event, encode_event, envelope_of, kind_of
 from counterfoil.identity import SessionID
-from counterfoil.scrollback import ReasoningEntry, Scrollback
-from tests.scrollback.builders import ROOT
+from counterfoil.scrollback import EvidenceEntry, ReasoningEntry, Scrollback
+from tests.scrollback.builders import ROOT, asked
 from tests.scrollback.events import Drawn, drawn_sessions, log_of
 from tests.support.sessions import SESSION, session_log
 from tests.support.sessions import Log as StoredLog
@@ -160,6 +160,14 @@ def test_what_was_handed_out_never_changes(drawn: Drawn, data: st.DataObject) ->
     kept = copy.deepcopy(handed)
     seen.extend(log[cut:])
     assert handed == kept
+
+
+def test_changing_a_conflict_that_was_handed_out_changes_nothing() -> None:
+    seen = Scrollback(ROOT).extend(log_of([(asked("ask_1", x=[1]), ROOT), (asked("ask_1", x=[2]), ROOT)]))
+    for entry in (*seen.evidence, *(seen.entry(at) for at in range(len(seen)))):
+        assert isinstance(entry, EvidenceEntry) and entry.ask is not None
+        _spoil(entry.ask.ask.arguments)
+    assert [e.ask.ask.arguments for e in seen.evidence if e.ask] == [{"x": [1]}, {"x": [2]}]
 
 
 @examples(60)

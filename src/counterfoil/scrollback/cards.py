@@ -26,6 +26,7 @@ from counterfoil.scrollback.views import (
     SubagentSnapshot,
     TeamSnapshot,
     ToolSnapshot,
+    detached,
 )
 
 PREVIEW = 2_000
@@ -47,21 +48,6 @@ _SNAPSHOTS: dict[type[en.ToolCard], type[ToolSnapshot]] = {
     en.TeamCard: TeamSnapshot,
     en.ParallelCard: ParallelSnapshot,
 }
-
-
-def detached(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing that can be changed. As deep as it may be."""
-    if type(value) is not dict and type(value) is not list:
-        return value
-    top = value.copy()
-    todo: list[Any] = [top]
-    while todo:
-        inner = todo.pop()
-        for place, item in inner.items() if type(inner) is dict else enumerate(inner):
-            if type(item) is dict or type(item) is list:
-                inner[place] = copied = item.copy()
-                todo.append(copied)
-    return top
 
 
 def bounded(text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from counterfoil.events import (
     AskWithdrawn,
     ErrorInfo,
@@ -112,6 +114,10 @@ class EvidenceEntry(Value, frozen=True, kw_only=True, tag_field="entry", tag="ev
     ask: AskView | None = None
     receipt: Receipt | None = None
     withdrawal: AskWithdrawn | None = None
+
+    def detached(self) -> EvidenceEntry:
+        """The same, with nothing that can be changed for others too."""
+        return self if self.ask is None else msgspec.structs.replace(self, ask=self.ask.detached())
 
     @property
     def severity(self) -> Severity:

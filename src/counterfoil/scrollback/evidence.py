@@ -10,7 +10,7 @@ from counterfoil.identity import AskID, HookID, SessionID, ToolCallID
 from counterfoil.scrollback.cards import Card
 from counterfoil.scrollback.children import Children
 from counterfoil.scrollback.entries import EvidenceEntry
-from counterfoil.scrollback.held import AskCell, Held, RecordCell, detached_ask
+from counterfoil.scrollback.held import AskCell, Held, RecordCell
 from counterfoil.scrollback.order import Order
 from counterfoil.scrollback.revisions import contradiction, step
 from counterfoil.scrollback.views import AskView, EntryKey, Source
@@ -60,7 +60,7 @@ class EvidenceBook:
             cell = self._asks[ask.ask_id] = self._open[ask.ask_id] = AskCell(ask, source)
             self._take(cell, ask.tool_call_id, card)
         elif held.ask != ask:
-            self._conflict(source, f"{ask.ask_id} is asked twice, differently", ask=AskView(ask=detached_ask(ask)))
+            self._conflict(source, f"{ask.ask_id} is asked twice, differently", ask=AskView(ask=ask).detached())
 
     def receipt(self, receipt: Receipt, source: Source) -> None:
         """Take one receipt: it joins its ask by explicit ids, or stands alone."""

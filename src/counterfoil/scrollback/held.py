@@ -6,7 +6,7 @@ import msgspec
 
 from counterfoil.events import Ask, HookRecord, Receipt, Severity
 from counterfoil.identity import SessionID
-from counterfoil.scrollback.cards import Card, detached
+from counterfoil.scrollback.cards import Card
 from counterfoil.scrollback.entries import EvidenceEntry
 from counterfoil.scrollback.views import AskView, EntryKey, Source
 
@@ -70,17 +70,12 @@ class AskCell(Cell):
 
     def view(self) -> AskView:
         """A detached view."""
-        ask, opened_at = detached_ask(self.ask), self.source.recorded_at
+        view = AskView(ask=self.ask, receipt=self.receipt, opened_at=self.source.recorded_at).detached()
         if self.receipt is not None:
-            return AskView(ask=ask, state="settled", receipt=self.receipt, opened_at=opened_at)
+            return msgspec.structs.replace(view, state="settled")
         if self.withdrawn is not None:
-            return AskView(ask=ask, state="withdrawn", withdrawn_reason=self.withdrawn, opened_at=opened_at)
-        return AskView(ask=ask, opened_at=opened_at)
-
-
-def detached_ask(ask: Ask) -> Ask:
-    """The ask with arguments of its own."""
-    return msgspec.structs.replace(ask, arguments=detached(ask.arguments))
+            return msgspec.structs.replace(view, state="withdrawn", withdrawn_reason=self.withdrawn)
+        return view
 
 
 Held = RecordCell | AskCell

@@ -129,7 +129,7 @@ class Scrollback:
             return item.entry()
         if isinstance(item, (RecordCell, AskCell)):
             return self._book.standalone(item)
-        return item
+        return item.detached() if isinstance(item, en.EvidenceEntry) else item
 
     # ---- views out ----------------------------------------------------------------------------------------------
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, NewType
 
+import msgspec
+
 from counterfoil.events import (
     Ask,
     CallStatus,
@@ -50,6 +52,21 @@ def refuses(receipt: Receipt | None) -> bool:
     return receipt is not None and receipt.verdict in ("deny", "withhold")
 
 
+def detached(value: Any) -> Any:
+    """A copy of a JSON value that shares nothing that can be changed. As deep as it may be."""
+    if type(value) is not dict and type(value) is not list:
+        return value
+    top = value.copy()
+    todo: list[Any] = [top]
+    while todo:
+        inner = todo.pop()
+        for place, item in inner.items() if type(inner) is dict else enumerate(inner):
+            if type(item) is dict or type(item) is list:
+                inner[place] = copied = item.copy()
+                todo.append(copied)
+    return top
+
+
 class Source(Value, frozen=True, kw_only=True):
     """The event that made an entry: by its identity, never by its text."""
 
@@ -68,6 +85,11 @@ class AskView(Value, frozen=True, kw_only=True):
     receipt: Receipt | None = None
     withdrawn_reason: str = ""
     opened_at: int = 0
+
+    def detached(self) -> AskView:
+        """The same, with arguments of its own."""
+        ask = msgspec.structs.replace(self.ask, arguments=detached(self.ask.arguments))
+        return msgspec.structs.replace(self, ask=ask)
 
     @property
     def severity(self) -> Severity:
