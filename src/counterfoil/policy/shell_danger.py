@@ -20,10 +20,12 @@ class Dangerous(Value, frozen=True, kw_only=True):
 
 _D = Dangerous
 _OPTIONS: dict[str, Dangerous] = {
-    "tar": _D(letters="IF", words=("--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command",
+    "tar": _D(letters="IFCP", words=("--directory", "--absolute-names", "--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command",
               "--info-script", "--new-volume-script", "--rmt-command")),
     "rsync": _D(letters="e", words=("--rsh", "--rsync-path", "--log-file", "--write-batch")),
     "sort": _D(letters="oT", words=("--output", "--compress-program", "--temporary-directory")),
+    "split": _D(words=("--filter",)),
+    **dict.fromkeys(("mapfile", "readarray"), _D(letters="C")),
     "find": _D(words=("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls")),
     "fd": _D(letters="xX", words=("--exec", "--exec-batch")),
     "rg": _D(words=("--pre", "--hostname-bin")),
@@ -82,7 +84,7 @@ _GIT_ASKED = {
 _GIT_OPTIONS = ("--output", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--ext-diff",
                 "--textconv", "--extcmd", "--config", "--template", "--output-directory", "--interactive", "--strategy",
                 "--config-env", "--git-dir", "--work-tree", "--no-index", "--gpg-sign", "--remote", "--filters",
-                "--edit-description", "--attr-source")  # fmt: skip
+                "--edit-description", "--attr-source", "--unsafe-paths", "--directory")  # fmt: skip
 _GIT_LETTERS = {
     "rebase": "xisS", "grep": "O", "clone": "cu", "fetch": "u", "pull": "s", "merge": "s", "archive": "o",
     "format-patch": "o", "ls-remote": "u", "init": "", "difftool": "x", "cherry-pick": "S", "revert": "S",
