@@ -20,7 +20,8 @@ class Dangerous(Value, frozen=True, kw_only=True):
 
 _D = Dangerous
 _OPTIONS: dict[str, Dangerous] = {
-    "tar": _D(letters="IFCP", words=("--directory", "--absolute-names", "--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command",
+    "tar": _D(letters="IFCP", words=("--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command",
+              "--directory", "--absolute-names",
               "--info-script", "--new-volume-script", "--rmt-command")),
     "rsync": _D(letters="e", words=("--rsh", "--rsync-path", "--log-file", "--write-batch")),
     "sort": _D(letters="oT", words=("--output", "--compress-program", "--temporary-directory")),
