@@ -103,7 +103,8 @@ drawn_sessions: st.SearchStrategy[Drawn] = st.lists(
     st.tuples(
         st.one_of(*_of_calls, *_of_evidence, *_of_evidence, *_others), st.sampled_from([ROOT, ROOT, ROOT, CHILD])
     ),
-    max_size=40,
+    min_size=4,
+    max_size=50,
 )
 
 

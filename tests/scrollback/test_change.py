@@ -15,8 +15,9 @@ from counterfoil.events.codec import envelope_of
 from counterfoil.identity import ToolCallID, arguments_digest
 from counterfoil.scrollback import EntryKey, Scrollback, ToolCard
 from counterfoil.scrollback.cards import PREVIEW
-from tests.scrollback.builders import ROOT, RUN, Log, accepted, asked, created, finished, record, settled
+from tests.scrollback.builders import CHILD, ROOT, RUN, Log, accepted, asked, created, finished, record, settled
 from tests.scrollback.events import Drawn, drawn_sessions, log_of
+from tests.scrollback.test_attachment import TABLE
 from tests.support.sessions import SESSION, session_log
 from tests.support.sessions import Log as StoredLog
 from tests.support.strategies import examples
@@ -76,6 +77,12 @@ def drive(envelopes: Iterable[Envelope], seen: Scrollback) -> None:
 @given(drawn_sessions)
 def test_every_change_is_named_whatever_comes(drawn: Drawn) -> None:
     drive(log_of(drawn), Scrollback(ROOT))
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_change_is_named_whatever_attaches(name: str) -> None:
+    events = [e if isinstance(e, tuple) else (e, ROOT) for e in TABLE[name][0]]
+    drive(log_of([(event, CHILD if of == "child" else ROOT) for event, of in events]), Scrollback(ROOT))
 
 
 @examples(15)

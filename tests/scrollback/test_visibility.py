@@ -44,6 +44,13 @@ def test_the_count_of_hidden_ones_follows_the_revisions() -> None:
     assert see(*events, record("hook_1", 3, severity="blocking")).hidden("important") == 0
 
 
+def test_what_stands_alone_without_identity_or_in_conflict_is_counted_too() -> None:
+    events = [record("", 0, severity="benign"), record("", 0, severity="benign", message="other")]
+    assert see(*events).counts == {"benign": 2} and see(*events).hidden("important") == 2
+    claims = [accepted("call_a"), record("hook_1", severity="benign"), record("hook_1", message="x", severity="benign")]
+    assert see(*claims).counts == {"benign": 1, "conflict": 1}, "a conflict is never benign"
+
+
 def test_severities_are_ranked_and_all_of_them() -> None:
     assert set(SEVERITIES) == set(get_args(ev.Severity))
     assert most_severe(["benign", "blocking", "warning"]) == "blocking"

@@ -35,6 +35,7 @@ class Scrollback:
         self._cards = self._board.cards
         self._live = Live()
         self._head = Head(root)
+        self._awaiting = False
 
     # ---- events in ----------------------------------------------------------------------------------------------
 
@@ -53,14 +54,16 @@ class Scrollback:
             offset=envelope.offset,
             recorded_at=envelope.recorded_at,
         )
-        head = type(event) in _ASKS
-        live = False
+        head = live = False
         if own:
-            head = self._head.apply(event, source) or head
+            head = self._head.apply(event, source)
             live = self._live.durable(envelope)
         step = STEPS.get(type(event))
         if step is not None:
             step(self._board, event, source)
+        if type(event) in _ASK:
+            was, self._awaiting = self._awaiting, self._book.awaiting
+            head = head or was != self._awaiting
         if type(event) is ev.RunFinished and own:
             self._run_over()
         return self._order.taken(live=live, head=head)
@@ -204,4 +207,5 @@ class Scrollback:
         return card.view(self._book.records_of(card), self._book.asks_of(card), self._board.children.views(card))
 
 
-_ASKS = frozenset({ev.AskOpened, ev.AskWithdrawn, ev.AskSettled})
+_ASK = frozenset({ev.AskOpened, ev.AskWithdrawn, ev.AskSettled, ev.CallAccepted})
+"""What may change whether the session waits for an answer: a call too, whose question came first."""
