@@ -113,7 +113,10 @@ class Runs(Protocol):
         ...
 
     async def cancel_call(self, session: SessionID, call: ToolCallID) -> None:
-        """Stop one call; the run goes on. Raises `UsageError` where it doesn't run."""
+        """Stop one call, or see that it doesn't begin; the run goes on. One that waits at an ask is refused.
+
+        Raises `UsageError` for a call that isn't open, `SessionHeld` where another process runs it.
+        """
         ...
 
 

@@ -184,8 +184,10 @@ class Application:
         state = await self._state(session)
         if (asked := open_question(state, call)) is not None:
             await self.answer(caller, asked[0].ask_id, asked[1], note="the call was cancelled")
-        elif state.call(call) is None or self.drivers.peek(session) is not None:
-            raise UsageError(f"call {call} isn't running", hint="nothing changed")
+        elif state.call(call) is None:
+            raise UsageError(f"call {call} isn't open", hint="nothing changed")
+        elif self.drivers.running(session):
+            self.local.calls.refuse(session, call, caller.principal.name)
         else:
             raise SessionHeld(f"call {call} runs in another process, if it does", hint="cancel the run")
 

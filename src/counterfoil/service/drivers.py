@@ -31,7 +31,19 @@ class _Driver:
         self.session = session
         self.uses = 0
         self.run: asyncio.Task[RunOutcome] | None = None
+        self.runs_before = 0
         self.since = now
+
+    @property
+    def ending(self) -> bool:
+        """Whether the log has the end of the run in hand already: what is left of it takes a moment."""
+        state = self.session.state
+        return self.run is not None and state.run is None and state.runs > self.runs_before
+
+    async def ended(self) -> None:
+        """Wait for a run that is ending. Whoever saw its end may go on at once."""
+        while self.run is not None and self.ending:
+            await asyncio.wait([self.run])
 
 
 class Drivers:
@@ -77,6 +89,7 @@ class Drivers:
         """Start a run and return its id once it is recorded. Raises `SessionBusy` while one is driven."""
         driver = await self._enter(session)
         try:
+            await driver.ended()
             if driver.run is not None:
                 raise SessionBusy(f"session {session} is running", hint="steer it, or wait for its end")
             return await self._started(driver, lambda: driver.session.prompt(parts))
@@ -92,7 +105,7 @@ class Drivers:
             if run is None:
                 raise NotResumable(f"session {session} has no open run", hint="give it a prompt instead")
             if driver.run is None:
-                self._begin(driver, driver.session.resume)
+                self._begin(driver, driver.session.resume, runs_before=driver.session.state.runs - 1)
             return run.run_id
         finally:
             self._leave(driver)
@@ -100,7 +113,7 @@ class Drivers:
     async def _started(self, driver: _Driver, drive: Callable[[], Awaitable[RunOutcome]]) -> RunID:
         """Begin the run; wait until it is recorded, or ended before that. Raises what ended it."""
         async with driver.session.watch() as stream:
-            run = self._begin(driver, drive)
+            run = self._begin(driver, drive, runs_before=driver.session.state.runs)
             first = asyncio.ensure_future(_run_started(stream))
             try:
                 await asyncio.wait([run, first], return_when=asyncio.FIRST_COMPLETED)
@@ -111,7 +124,9 @@ class Drivers:
                 first.cancel()
                 await asyncio.gather(first, return_exceptions=True)
 
-    def _begin(self, driver: _Driver, drive: Callable[[], Awaitable[RunOutcome]]) -> asyncio.Task[RunOutcome]:
+    def _begin(
+        self, driver: _Driver, drive: Callable[[], Awaitable[RunOutcome]], *, runs_before: int
+    ) -> asyncio.Task[RunOutcome]:
         async def owned() -> RunOutcome:
             try:
                 return await drive()
@@ -120,6 +135,7 @@ class Drivers:
                 self._leave(driver)
 
         driver.uses += 1
+        driver.runs_before = runs_before
         driver.run = asyncio.ensure_future(owned())
         driver.run.add_done_callback(_told)
         return driver.run
@@ -174,6 +190,7 @@ class Drivers:
             driver = self._open.get(session)
             if driver is None:
                 return True
+            await driver.ended()
             if driver.uses:
                 return False
             del self._open[session]

@@ -12,6 +12,9 @@ from counterfoil.identity import SessionID, ToolCallID
 from counterfoil.ports import Targets, Tool, ToolContext, ToolOutput, Toolset, ToolSpec
 from counterfoil.state import SessionState
 
+REMEMBERED = 1_000
+"""So many calls that aren't to begin are remembered."""
+
 
 class _Running:
     """One call that runs, and who stopped it."""
@@ -26,6 +29,7 @@ class RunningCalls:
 
     def __init__(self) -> None:
         self._running: dict[tuple[SessionID, ToolCallID], _Running] = {}
+        self._unwanted: dict[tuple[SessionID, ToolCallID], str] = {}
 
     def over(self, tools: Toolset) -> Toolset:
         """The same tools, whose calls can be stopped one by one."""
@@ -40,8 +44,16 @@ class RunningCalls:
         found.task.cancel()
         return True
 
+    def refuse(self, session: SessionID, call: ToolCallID, by: str) -> None:
+        """Stop an open call before it begins to run. One that has ended already is past that, and nothing happens."""
+        self._unwanted[session, call] = by
+        while len(self._unwanted) > REMEMBERED:
+            del self._unwanted[next(iter(self._unwanted))]
+
     async def run(self, tool: Tool, ctx: ToolContext, arguments: Mapping[str, Any]) -> ToolOutput:
         """Run the call. Raises `ToolFailure` where it is stopped by itself; a cancel of the whole run goes on."""
+        if by := self._unwanted.pop((ctx.session_id, ctx.tool_call_id), ""):
+            raise ToolFailure(f"stopped by {by} before it began", executed="no")
         own = asyncio.current_task()
         before = own.cancelling() if own is not None else 0
         key = ctx.session_id, ctx.tool_call_id
