@@ -14,6 +14,7 @@ from counterfoil import events as ev
 from counterfoil.errors import CodecError
 from counterfoil.events import codec
 from counterfoil.events.base import PrivateHalf
+from counterfoil.events.visible import visible
 from counterfoil.identity import Offset, RunID, SessionID
 from tests.support.strategies import example_of, examples, json_values, values_of
 
@@ -252,3 +253,18 @@ def test_clean_text_is_valid_and_stays_as_it_is(text: str) -> None:
 @given(st.text(max_size=20))
 def test_clean_text_leaves_valid_text_alone(text: str) -> None:
     assert codec.clean_text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("r\u200dm x", "r<U+200D>m x"),
+        ("\u200crm", "<U+200C>rm"),
+        ("rm\u200d", "rm<U+200D>"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("👩\u200d💻", "👩\u200d💻"),
+        ("👩\u200d; rm x", "👩<U+200D>; rm x"),
+    ],
+)
+def test_joiners_are_shown_where_they_join_nothing(text: str, shown: str) -> None:
+    assert visible(text) == shown

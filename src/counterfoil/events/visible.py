@@ -8,8 +8,11 @@ _NAMES = {0x1B: "␛", 0x7F: "␡", 0x0D: "␍"}
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
     "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "|(?<=[\x00-\x7f])[\u200c\u200d]|^[\u200c\u200d]|[\u200c\u200d](?=[\x00-\x7f]|\\Z)"
 )
-"""Controls but tab and newline, line and paragraph separators, direction and invisible marks, surrogates, tags."""
+"""Controls but tab and newline, line and paragraph separators, direction and invisible marks, surrogates, tags; and
+joiners where they join nothing: they belong between letters of some scripts and between emoji, and hide in a command.
+"""
 
 
 def _shown(match: re.Match[str]) -> str:
