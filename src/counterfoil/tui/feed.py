@@ -21,7 +21,7 @@ from counterfoil.scrollback import (
 )
 from counterfoil.tui.paint.card import Look, card
 from counterfoil.tui.paint.entry import PAINTERS, message, reasoning
-from counterfoil.tui.paint.flow import BLANK, one_line, safe, styled
+from counterfoil.tui.paint.flow import BLANK, one_line, styled
 from counterfoil.tui.paint.markdown import MarkdownLines
 
 
@@ -81,7 +81,7 @@ class Feed:
     def _finished_flow(self, entry: MessageEntry, look: Look) -> MarkdownLines | None:
         """What streamed, where it became this message: its lines are painted already."""
         flow = self._flow
-        if flow is None or self._flow_look != (look.width, look.palette.dark) or not flow.painted(safe(entry.text)):
+        if flow is None or self._flow_look != (look.width, look.palette.dark) or not flow.painted(entry.text):
             return None
         self._flow = None
         return flow
@@ -93,7 +93,7 @@ class Feed:
             if self._flow is None or self._flow_look != (look.width, look.palette.dark):
                 self._flow = MarkdownLines(look.width, look.palette)
                 self._flow_look = (look.width, look.palette.dark)
-            lines += self._flow.update(safe(live.text))
+            lines += self._flow.update(live.text)
         for tool, arguments in live.drafts:
             text = f"… {visible_line(tool) or 'a call'} {visible_line(arguments[-look.width :])}"
             lines.append(one_line(styled((text, look.palette["muted"])), look.width))

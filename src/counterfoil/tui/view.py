@@ -109,6 +109,9 @@ class ScrollbackView(Widget, can_focus=True):
         self._left_at = 0
         self._levels: dict[Hashable, Level] = {}
         self._rows: list[Row] | None = None
+        self._streaming: list[Strip] | None = None
+        self._thumb = range(0)
+        self._base = Style()
 
     # ---- what is shown ------------------------------------------------------------------------------------------
 
@@ -121,7 +124,7 @@ class ScrollbackView(Widget, can_focus=True):
 
     def changed(self) -> None:
         """Something of the source changed: look again at what is seen."""
-        self._rows = None
+        self._rows = self._streaming = None
         self.refresh()
 
     def watch_dark(self) -> None:
@@ -151,7 +154,9 @@ class ScrollbackView(Widget, can_focus=True):
         level = self._levels.get(key, 0)
         look = Look(width=width, palette=palette(dark=self.dark), level=level, all_notices=self.all_notices)
         if position >= count:
-            return source.paint(position, look)
+            if self._streaming is None:
+                self._streaming = source.paint(position, look)
+            return self._streaming
         mark = (source.version(position), width, level, self.dark, self.all_notices)
         return self.cache.get(key, mark, lambda: source.paint(position, look))
 
@@ -164,6 +169,7 @@ class ScrollbackView(Widget, can_focus=True):
             if not self.following and len(self._rows) < self.size.height:
                 self._top = self._up_from(Place(self._source.count() + 1, 0), self.size.height)
                 self._rows = self._down_from(self._top, self.size.height)
+            self._thumb, self._base = self._measured(self._rows), self.rich_style
         return self._rows
 
     def _up_from(self, place: Place, lines: int) -> Place:
@@ -198,7 +204,7 @@ class ScrollbackView(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         rows, width = self.rows(), self.size.width
         if y >= len(rows):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self._base)
         row = rows[y]
         colours = palette(dark=self.dark)
         chosen = self.selected is not None and self._key(row.position) == self.selected
@@ -206,24 +212,23 @@ class ScrollbackView(Widget, can_focus=True):
         strip = Strip([mark, *row.strip]).extend_cell_length(width - 1).crop(0, width - 1)
         if y == self.size.height - 1 and not self.following and self.TAIL_NOTE:
             strip = self._with_tail_note(strip, width - 1)
-        bar = Segment(self._bar(y), colours["muted"])
-        return Strip([*strip, bar]).apply_style(self.rich_style)
+        bar = Segment("┃" if y in self._thumb else " ", colours["muted"])
+        return Strip([*strip, bar]).apply_style(self._base)
 
     def _with_tail_note(self, strip: Strip, width: int) -> Strip:
         text = f" ↓ {self.unseen} new " if self.unseen else " ↓ end "
         at = max(0, width - cell_len(text))
-        style = palette(dark=self.dark)["accent"].chain(self.rich_style)
+        style = palette(dark=self.dark)["accent"].chain(self._base)
         note = Segment(text, style + _REVERSE)
         return Strip([*strip.crop(0, at), note])
 
-    def _bar(self, y: int) -> str:
-        """A mark where in the whole the screen stands, by entries."""
-        rows, height, count = self.rows(), self.size.height, self._source.count()
+    def _measured(self, rows: list[Row]) -> range:
+        """The lines beside which a mark says where in the whole the screen stands, by entries."""
+        height, count = self.size.height, self._source.count()
         if not rows or self._fits():
-            return " "
+            return range(0)
         first, last = rows[0].position / (count + 1), (rows[-1].position + 1) / (count + 1)
-        thumb = range(int(first * height), max(int(first * height) + 1, round(last * height)))
-        return "┃" if y in thumb else " "
+        return range(int(first * height), max(int(first * height) + 1, round(last * height)))
 
     def _key(self, position: int) -> Hashable | None:
         return self._source.key(position) if position < self._source.count() else None

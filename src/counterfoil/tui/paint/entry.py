@@ -46,7 +46,7 @@ def message(entry: MessageEntry, look: Look, markdown: MarkdownLines | None = No
     """What the model said; its reasoning folded to a line."""
     lines = reasoning(entry.reasoning, look)
     if entry.text:
-        lines += (markdown or MarkdownLines(look.width, look.palette)).update(safe(entry.text))
+        lines += (markdown or MarkdownLines(look.width, look.palette)).update(entry.text)
         lines.append(BLANK)
     return lines
 

@@ -6,6 +6,7 @@ HTML is shown as the text that it is, links with their address; code stands behi
 from __future__ import annotations
 
 import re
+from copy import copy
 from functools import lru_cache
 from typing import ClassVar
 
@@ -30,10 +31,13 @@ class MarkdownLines:
     def __init__(self, width: int, palette: Palette) -> None:
         self._width = width
         self._palette = palette
-        self._text = ""
         self._reset()
 
     def _reset(self) -> None:
+        self._raw = ""
+        self._text = ""
+        self._safe = ""
+        self._safe_to = 0
         self._finished = 0
         self._lines: list[Strip] = []
         self._fence: str | None = None
@@ -42,9 +46,9 @@ class MarkdownLines:
 
     def update(self, text: str) -> list[Strip]:
         """The lines of `text`. The list is the caller's; finished lines in it are the same objects as before."""
-        if not text.startswith(self._text):
+        if not text.startswith(self._raw):
             self._reset()
-        self._text = text
+        self._take(text)
         while self._advance_fence() if self._fence is not None else self._advance_blocks():
             pass
         rest = self._text[self._finished :]
@@ -57,7 +61,16 @@ class MarkdownLines:
 
     def painted(self, text: str) -> bool:
         """Whether `text` goes on from what was painted."""
-        return text.startswith(self._text)
+        return text.startswith(self._raw)
+
+    def _take(self, raw: str) -> None:
+        """Make what is new of `raw` safe; the line that isn't finished each time."""
+        self._raw = raw
+        end = raw.rfind("\n") + 1
+        if end > self._safe_to:
+            self._safe += safe(raw[self._safe_to : end])
+            self._safe_to = end
+        self._text = self._safe + safe(raw[end:].rstrip("\r"))
 
     def _advance_fence(self) -> bool:
         """Move the finished lines of an open code block. True where it ended."""
@@ -116,7 +129,7 @@ class MarkdownLines:
             if lines and (end := _FENCE.match(lines[-1])) and end[1].startswith(mark[1]):
                 lines.pop()
             return [strip for line in lines for strip in self._code(line)]
-        return _painted(safe(source), self._width, self._palette)
+        return _painted(source, self._width, self._palette)
 
 
 def _cut(text: str) -> int:
@@ -161,8 +174,12 @@ class _Plain(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _Heading}
 
 
+_EMPTY = _Plain("", hyperlinks=False)
+"""Made once: a parser comes with each, and the blocks are parsed by ours."""
+
+
 def _painted(source: str, width: int, palette: Palette) -> list[Strip]:
-    markdown = _Plain("", hyperlinks=False)
+    markdown = copy(_EMPTY)
     markdown.parsed = _parser().parse(source)
     for token in markdown.parsed:
         token.info = "text" if token.type == "fence" else token.info
