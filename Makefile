@@ -57,7 +57,7 @@ fix: $(STAMP) ## let ruff mend what it can
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format -q .
 
 bench: $(STAMP) ## every benchmark, side by side in one run
-	@for script in appends shell turns; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	@for script in appends shell turns scrollback terminal; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 lock: ## renew requirements.lock from pyproject.toml
 	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock && .venv/lock/bin/python -m pip install -q '.[dev]'

@@ -340,6 +340,9 @@ async def test_however_many_wait_one_looks_and_nobody_when_nobody_waits(tmp_path
     await store.append(lease, START, [note("a")])
     before = asyncio.all_tasks()
     waiting = [asyncio.ensure_future(store.wait_letters(lease.session_id)) for _ in range(20)]
+    async with asyncio.timeout(20):
+        while len(asyncio.all_tasks() - before) < 20 + 1:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     await store.letters(lease.session_id)
     assert len(asyncio.all_tasks() - before) == 20 + 1
     for one in waiting:
