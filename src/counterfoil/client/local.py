@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -25,6 +26,7 @@ from counterfoil.events import (
     Limits,
     Mode,
     Part,
+    Principal,
     Receipt,
     Scope,
     SessionStatus,
@@ -37,19 +39,21 @@ from counterfoil.service.access import Caller
 from counterfoil.service.application import MAX_PAGE, Application
 from counterfoil.service.beginning import new_session
 from counterfoil.service.frames import Frame, Gap, InboxFrame, OpenAsk
+from counterfoil.service.local import LocalService
 
 CAPABILITIES = ("watch", "watch_all", "reviews", "cancel_call")
 
 
 class LocalClient:
     """A `Client` for one caller over an application in this process. `owns`: closing it drains the application and
-    closes its store.
+    closes its store, with `grace` seconds for runs that go on; those that wait for a person are parked.
     """
 
-    def __init__(self, app: Application, caller: Caller, *, owns: bool = False) -> None:
+    def __init__(self, app: Application, caller: Caller, *, owns: bool = False, grace: float = 5.0) -> None:
         self._app = app
         self._caller = caller
         self._owns = owns
+        self._grace = grace
 
     # ---- sessions -----------------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class LocalClient:
     async def close(self) -> None:
         if self._owns:
             self._owns = False
-            await self._app.close()
+            await self._app.close(self._grace)
             await self._app.local.close()
 
     async def __aenter__(self) -> Self:
@@ -242,3 +246,8 @@ class LocalClient:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def embedded(service: LocalService, workspace: Path, principal: Principal, *, grace: float = 5.0) -> LocalClient:
+    """The client of a service that lives as long as it: closing the client drains and closes the service."""
+    return LocalClient(Application(service, workspace), Caller(principal=principal), owns=True, grace=grace)
