@@ -182,7 +182,10 @@ class Drivers:
             now = asyncio.get_running_loop().time()
             for session, driver in list(self._open.items()):
                 if not driver.uses and now - driver.since > IDLE:
-                    await self.release(session)
+                    try:
+                        await self.release(session)
+                    except CounterfoilError as fault:
+                        log.warning("session %s could not be closed: %s", session, fault)
 
     async def release(self, session: SessionID) -> bool:
         """Close the session here, where nobody uses it. False where somebody does."""
@@ -208,7 +211,10 @@ class Drivers:
         runs = [driver.run for driver in self._open.values() if driver.run is not None]
         await self._parked(grace)
         for session in list(self._open):
-            await self._open.pop(session).session.close()
+            try:
+                await self._open.pop(session).session.close()
+            except CounterfoilError as fault:
+                log.warning("session %s could not be closed: %s", session, fault)
         await asyncio.gather(*runs, return_exceptions=True)
         async with self.opened:
             self.opened.notify_all()
