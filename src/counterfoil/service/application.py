@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +33,10 @@ from counterfoil.service.beginning import bounded
 from counterfoil.service.drivers import Drivers
 from counterfoil.service.frames import Frame, InboxFrame, OpenAsk
 from counterfoil.service.inbox import Inbox
+from counterfoil.service.listing import position, wanted
 from counterfoil.service.posting import deliver
-from counterfoil.service.reading import about, ask_of, open_asks, reviews_of, session_of_ask
+from counterfoil.service.questions import Questions
+from counterfoil.service.reading import about, ask_of, reviews_of, session_of_ask
 from counterfoil.service.stopping import open_question
 from counterfoil.service.verifying import Verdict as LogVerdict
 from counterfoil.service.verifying import verify_one
@@ -69,6 +71,7 @@ class Application:
         self.workspace = workspace or Path.cwd()
         self.drivers = Drivers(local.engine)
         self._owners: dict[SessionID, Principal] = {}
+        self._questions = Questions(local.store)
 
     # ---- sessions -----------------------------------------------------------------------------------------------
 
@@ -98,9 +101,9 @@ class Application:
         self._require(caller, "read")
         if not 1 <= page_size <= MAX_PAGE:
             raise UsageError(f"page_size is {page_size}", hint=f"1 to {MAX_PAGE}")
-        found = [s for s in await self.local.store.sessions(limit=MANY) if _wanted(s, status, text, owner)]
+        found = [s for s in await self.local.store.sessions(limit=MANY) if wanted(s, status, text, owner)]
         mine = [s for s in found if await self._exists_for(caller, s.session_id)]
-        start = _position(mine, page_token)
+        start = position(mine, page_token)
         page = mine[start : start + page_size]
         more = start + page_size < len(mine)
         return Page(sessions=tuple(page), next_token=page[-1].session_id if more else "")
@@ -125,6 +128,7 @@ class Application:
         store = self.local.store
         await store.delete(await store.acquire(session, self.local.engine.parts.holder))
         self._owners.pop(session, None)
+        self._questions.forget(session)
         self.local.forget_files(session)
 
     async def set_mode(self, caller: Caller, session: SessionID, mode: Mode) -> None:
@@ -224,11 +228,12 @@ class Application:
         self._require(caller, "read")
         if session is not None:
             await self._owned(caller, session, "read")
-            return await open_asks(self.local.store, await self.local.store.summary(session))
+            return await self._questions.of(await self.local.store.summary(session))
         found: list[OpenAsk] = []
         for summary in await self.local.store.sessions(limit=MANY):
             if summary.open_asks and await self._exists_for(caller, summary.session_id):
-                found += await open_asks(self.local.store, summary)
+                with contextlib.suppress(SessionNotFound):  # it was deleted meanwhile
+                    found += await self._questions.of(summary)
         return found
 
     async def get_ask(self, caller: Caller, ask: AskID) -> OpenAsk:
@@ -377,20 +382,3 @@ class Application:
         await self._owned(caller, session, "drive")
         async with self.drivers.using(session) as found:
             yield found
-
-
-def _wanted(summary: SessionSummary, status: SessionStatus | None, text: str, owner: str) -> bool:
-    if (status is not None and summary.status != status) or (owner and summary.owner != owner):
-        return False
-    needle = text.casefold()
-    return not needle or any(needle in field.casefold() for field in (summary.title, summary.workspace, summary.model))
-
-
-def _position(found: Sequence[SessionSummary], token: str) -> int:
-    """Where the page after `token` begins. Raises `UsageError`."""
-    if not token:
-        return 0
-    place = next((n for n, summary in enumerate(found) if summary.session_id == token), None)
-    if place is None:
-        raise UsageError("the page token isn't one of this list", hint="begin with the first page")
-    return place + 1

@@ -23,7 +23,8 @@ from counterfoil.service.frames import OpenAsk
 
 PAGE = 1_000
 MANY = 1_000_000
-_ASKS = frozenset({"ask.opened", "ask.settled", "ask.withdrawn"})
+ASKS = frozenset({"ask.opened", "ask.settled", "ask.withdrawn"})
+"""The kinds of events that open and close asks."""
 
 
 async def rows(store: EventStore, session: SessionID, after: Offset = START) -> AsyncIterator[StoredEvent]:
@@ -52,30 +53,12 @@ async def reviews_of(store: EventStore, session: SessionID) -> list[HookRecord]:
     return list(found.values())
 
 
-async def open_asks(store: EventStore, summary: SessionSummary) -> list[OpenAsk]:
-    """The asks of a session that wait for an answer, in the order in which they were put."""
-    if not summary.open_asks:
-        return []
-    found: dict[AskID, OpenAsk] = {}
-    async for row in rows(store, summary.session_id):
-        if row.kind not in _ASKS:
-            continue
-        event = event_of(row)
-        if isinstance(event, AskOpened):
-            found[event.ask.ask_id] = opened(event.ask, row.recorded_at, summary)
-        elif isinstance(event, AskSettled):
-            found.pop(event.receipt.ask_id, None)
-        elif isinstance(event, AskWithdrawn):
-            found.pop(event.ask_id, None)
-    return list(found.values())
-
-
 async def ask_of(store: EventStore, summary: SessionSummary, ask: AskID) -> OpenAsk:
     """One open ask of a session. Raises `AskIsSettled` with its receipt, `AskWithdrawn`, `AskNotFound`."""
     name = ask.encode()
     found: OpenAsk | None = None
     async for row in rows(store, summary.session_id):
-        event = event_of(row) if row.kind in _ASKS and name in row.public else None
+        event = event_of(row) if row.kind in ASKS and name in row.public else None
         if isinstance(event, AskOpened) and event.ask.ask_id == ask:
             found = opened(event.ask, row.recorded_at, summary)
         elif isinstance(event, AskSettled) and event.receipt.ask_id == ask:
