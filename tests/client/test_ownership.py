@@ -116,3 +116,12 @@ async def test_whoever_only_looks_makes_no_session(world: World, role: Any) -> N
     with pytest.raises(Forbidden):
         await service.client("bob", role, of="ada").create()
     assert (await service.client().list_sessions()).sessions == ()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_an_id_that_nobody_made_is_simply_not_there(world: World, name: str) -> None:
+    client = (await world.serve()).client()
+    await client.create()
+    for hostile in ("ses_\ud800", "ses_\0", "../../etc", "ses_" + "x" * 100_000, "' OR 1=1 --", "ses_%"):
+        with pytest.raises((SessionNotFound, AskNotFound)):
+            await OPERATIONS[name][1](client, SessionID(hostile), AskID(hostile))

@@ -84,6 +84,7 @@ async def test_an_idle_session_is_given_back(app: Application, monkeypatch: pyte
     session = await create(app)
     async with asyncio.timeout(10), app.drivers.opened:
         await app.drivers.opened.wait_for(lambda: app.drivers.peek(session) is None)
+    assert await app.drivers.release(session), "it is closed, or will be in a moment"
     store = app.local.store
     await store.release(await store.acquire(session, Holder(pid=1, host="elsewhere")))
 

@@ -101,8 +101,7 @@ class Application:
         self._require(caller, "read")
         if not 1 <= page_size <= MAX_PAGE:
             raise UsageError(f"page_size is {page_size}", hint=f"1 to {MAX_PAGE}")
-        found = [s for s in await self.local.store.sessions(limit=MANY) if wanted(s, status, text, owner)]
-        mine = [s for s in found if await self._exists_for(caller, s.session_id)]
+        mine = [s for s in await self._seen_by(caller) if wanted(s, status, text, owner)]
         start = position(mine, page_token)
         page = mine[start : start + page_size]
         more = start + page_size < len(mine)
@@ -273,7 +272,7 @@ class Application:
         return receipt
 
     async def _session_of(self, caller: Caller, ask: AskID) -> SessionID:
-        found = await session_of_ask(self.local.store, ask)
+        found = await session_of_ask(self.local.store, ask, await self._seen_by(caller))
         if found is None or not await self._exists_for(caller, found):
             raise AskNotFound(f"no ask {ask}", hint="list the open ones")
         return found
@@ -363,12 +362,17 @@ class Application:
             raise SessionNotFound(f"there is no session {session}", hint="list those that there are")
         self._require(caller, action)
 
+    async def _seen_by(self, caller: Caller) -> list[SessionSummary]:
+        found = await self.local.store.sessions(limit=MANY)
+        return [summary for summary in found if await self._exists_for(caller, summary.session_id)]
+
     async def _exists_for(self, caller: Caller, session: SessionID) -> bool:
         owner = self._owners.get(session)
         if owner is None:
             try:
+                session.encode()
                 rows = await self.local.store.read(session, START, 1)
-            except SessionNotFound:
+            except (SessionNotFound, UnicodeEncodeError):
                 return False
             created = event_of(rows[0]) if rows else None
             if not isinstance(created, SessionCreated):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 
-from counterfoil.errors import AskIsSettled, AskNotFound
+from counterfoil.errors import AskIsSettled, AskNotFound, SessionNotFound
 from counterfoil.errors import AskWithdrawn as Withdrawn
 from counterfoil.events import (
     Ask,
@@ -22,7 +23,6 @@ from counterfoil.ports import EventStore, SessionSummary
 from counterfoil.service.frames import OpenAsk
 
 PAGE = 1_000
-MANY = 1_000_000
 ASKS = frozenset({"ask.opened", "ask.settled", "ask.withdrawn"})
 """The kinds of events that open and close asks."""
 
@@ -37,7 +37,7 @@ async def rows(store: EventStore, session: SessionID, after: Offset = START) -> 
 
 async def about(store: EventStore, session: SessionID, call: ToolCallID) -> list[Envelope]:
     """Every logged event that names the call, in order."""
-    name = call.encode()
+    name = call.encode("utf-8", "surrogatepass")
     return [envelope_of(row) async for row in rows(store, session) if name in row.public]
 
 
@@ -55,7 +55,7 @@ async def reviews_of(store: EventStore, session: SessionID) -> list[HookRecord]:
 
 async def ask_of(store: EventStore, summary: SessionSummary, ask: AskID) -> OpenAsk:
     """One open ask of a session. Raises `AskIsSettled` with its receipt, `AskWithdrawn`, `AskNotFound`."""
-    name = ask.encode()
+    name = ask.encode("utf-8", "surrogatepass")
     found: OpenAsk | None = None
     async for row in rows(store, summary.session_id):
         event = event_of(row) if row.kind in ASKS and name in row.public else None
@@ -75,13 +75,19 @@ def opened(ask: Ask, at: int, summary: SessionSummary) -> OpenAsk:
     return OpenAsk(ask=ask, opened_at=at, session_id=summary.session_id, session_title=summary.title)
 
 
-async def session_of_ask(store: EventStore, ask: AskID) -> SessionID | None:
-    """The session that raised the ask, open or not: those with open asks are looked at first."""
-    name = ask.encode()
-    for summary in sorted(await store.sessions(limit=MANY), key=lambda s: not s.open_asks):
-        async for row in rows(store, summary.session_id):
-            if row.kind == "ask.opened" and name in row.public:
-                event = event_of(row)
-                if isinstance(event, AskOpened) and event.ask.ask_id == ask:
-                    return event.ask.origin_session_id
+async def session_of_ask(store: EventStore, ask: AskID, among: Sequence[SessionSummary]) -> SessionID | None:
+    """Which of these sessions raised the ask, open or not: those with open asks are looked at first."""
+    for summary in sorted(among, key=lambda s: not s.open_asks):
+        with contextlib.suppress(SessionNotFound):  # it was deleted meanwhile
+            if (found := await _origin_of(store, summary.session_id, ask)) is not None:
+                return found
+    return None
+
+
+async def _origin_of(store: EventStore, session: SessionID, ask: AskID) -> SessionID | None:
+    name = ask.encode("utf-8", "surrogatepass")
+    async for row in rows(store, session):
+        event = event_of(row) if row.kind == "ask.opened" and name in row.public else None
+        if isinstance(event, AskOpened) and event.ask.ask_id == ask:
+            return event.ask.origin_session_id
     return None
