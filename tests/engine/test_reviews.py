@@ -331,6 +331,38 @@ async def test_a_hook_can_not_allow_what_a_review_asks_about(changes: dict[str, 
     assert any("only a person can allow" in message for message in said)
 
 
+@pytest.mark.parametrize("rules", [Rules(ask=("act",)), Rules()])
+async def test_a_permission_hook_answers_the_modes_question_and_never_a_rules(rules: Rules) -> None:
+    tool = CountingTool("act")
+    rig = Rig(ONE, tool, rules=rules, hooks=lambda meta: Requests(request="allow", updated_input={"a": 2}))
+    session = await rig.session("default")
+    answerer = Answerer(session, "deny")
+    await session.prompt("go")
+    await answerer.stop()
+    asks = [e.ask for e in await rig.log(session.id) if isinstance(e, AskOpened)]
+    if rules.ask:
+        assert tool.runs == [] and [ask.arguments for ask in asks] == [{"a": 2}], "the person sees what would run"
+    else:
+        assert asks == [] and [arguments for _, arguments in tool.runs] == [{"a": 2}]
+
+
+class Stops(Requests):
+    """A PreToolUse hook that stops the run."""
+
+    def wants(self, phase: HookPhase) -> bool:
+        return phase == "PreToolUse"
+
+
+async def test_a_hook_that_stops_the_run_stops_it_before_the_call() -> None:
+    tool = CountingTool("act")
+    rig = Rig(ONE, tool, hooks=lambda meta: Stops(proceed=False, stop_reason="enough"))
+    session = await rig.session("bypass")
+    outcome = await session.prompt("go")
+    assert (outcome.stop_reason, tool.runs) == ("hook_stopped", [])
+    assert (result(await rig.log(session.id)).status, result(await rig.log(session.id)).executed) == ("blocked", "no")
+    await session.close()
+
+
 async def test_a_hook_may_deny_what_a_review_asks_about() -> None:
     tool = CountingTool("act")
     rig = Rig(

@@ -44,6 +44,8 @@ async def _judge(ctx: Context, call: OpenCall) -> CallFinished | None:
         return await _denied(ctx, call, decision.reason)
     if _to_be_hooked(ctx, call):
         merged = await hooking.before_call(ctx, call, facts.targets)
+        if ctx.state.run is not None and ctx.state.run.stopped is not None:
+            return not_run(call, "blocked", f"Not run: a hook stopped the run: {ctx.state.run.stopped}")
         if merged.verdict != "block" and call.original is not None:
             if refusal := _unrunnable(ctx, call):
                 return refusal
@@ -148,7 +150,10 @@ async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) 
         if merged.request == "deny" or merged.verdict == "block":
             return await _denied(ctx, call, merged.request_reason or merged.reason)
         if merged.request == "allow":
-            return await _allowed_by_hook(ctx, call)
+            refusal, decision = await _allowed_by_hook(ctx, call)
+            if refusal is not None or not (decision.verdict == "ask" and decision.firm):
+                return refusal
+            need = Need(verdict="ask", reason=decision.reason)
     if receipt is None:
         receipt = await asks.put(ctx, call, asks.Question(reason=need.reason, rule=rule, review=need.review))
     if receipt.verdict != "allow":
@@ -171,12 +176,15 @@ def _is_settled(record: HookRecord) -> bool:
     return record.review is not None and record.review.state in ("released", "denied")
 
 
-async def _allowed_by_hook(ctx: Context, call: OpenCall) -> CallFinished | None:
-    """A PermissionRequest hook said yes, perhaps with other arguments: those are checked like any; deny stays deny."""
-    if refusal := _unrunnable(ctx, call):
-        return refusal
+async def _allowed_by_hook(ctx: Context, call: OpenCall) -> tuple[CallFinished | None, Decision]:
+    """A PermissionRequest hook said yes, perhaps with other arguments: those are checked like any. Deny stays deny, and
+    what a rule asks about, or what is always asked about, stays a question to a person.
+    """
     _, decision = await decision_on(ctx, call)
-    return await _denied(ctx, call, decision.reason) if decision.verdict == "deny" else None
+    if refusal := _unrunnable(ctx, call):
+        return refusal, decision
+    refused = await _denied(ctx, call, decision.reason) if decision.verdict == "deny" else None
+    return refused, decision
 
 
 def not_run(call: OpenCall, status: CallStatus, text: str) -> CallFinished:

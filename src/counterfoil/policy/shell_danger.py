@@ -7,7 +7,7 @@ import re
 from counterfoil.events.base import Value
 from counterfoil.policy.names import names
 from counterfoil.policy.shell_values import Assignment, Simple, Word
-from counterfoil.policy.shell_wrappers import base_name
+from counterfoil.policy.shell_wrappers import base_name, is_device
 
 
 class Dangerous(Value, frozen=True, kw_only=True):
@@ -67,6 +67,13 @@ _ALWAYS: dict[str, str] = {
     **dict.fromkeys(
         ("less", "more", "most", "vi", "vim", "nvim", "view", "nano", "emacs", "ed", "ex"), "runs commands from within"
     ),
+    **dict.fromkeys(
+        names(
+            "setarch linux32 linux64 i386 x86_64 prlimit setpriv choom perf ssh-agent run-parts systemd-cat "
+            "systemd-inhibit xvfb-run uclampset runcon ld.so socat m4 dc"
+        ),
+        "runs another program",
+    ),
     **dict.fromkeys(("sqlite3", "psql", "mysql", "ftp", "telnet", "irb", "pry"), "runs commands from within"),
 }
 _GIT_GLOBAL = frozenset({"--no-pager", "-P", "--version", "--help", "-h", "--literal-pathspecs", "--no-optional-locks"})
@@ -91,7 +98,8 @@ _GIT_LETTERS = {
     "format-patch": "o", "ls-remote": "u", "init": "", "difftool": "x", "cherry-pick": "S", "revert": "S",
 }  # fmt: skip
 _VARIABLES = re.compile(
-    r"PATH|IFS|ENV|CDPATH|HOME|SHELL|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|PROMPT_COMMAND|PS[0-4]|FPATH"
+    r"RANDOM|SRANDOM|SECONDS|OPTIND|LINENO|HISTCMD|EPOCH.*|BASHPID|[EU]?UID|PPID|DIRSTACK|GROUPS|FUNCNAME|COMP_.*"
+    r"|PATH|IFS|ENV|CDPATH|HOME|SHELL|SHELLOPTS|BASHOPTS|PAGER|EDITOR|VISUAL|BROWSER|PROMPT_COMMAND|PS[0-4]|FPATH"
     r"|BASH_.*|LD_.*|DYLD_.*|GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT$).*|.*PAGER|.*_EDITOR|.*ASKPASS|.*_RSH|RSH"
     r"|PYTHON.*|NODE_.*|NPM_CONFIG_.*|npm_config_.*|PERL.*|RUBY.*|JAVA_TOOL_OPTIONS|_?JAVA_OPTIONS|JDK_.*|.*_OPTS"
     r"|LUA_.*|PHP.*|LESS.*|MANOPT|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|LD|AR|RUSTC.*|RUSTDOC.*|CARGO_.*"
@@ -100,7 +108,7 @@ _VARIABLES = re.compile(
     r"|BUNDLE_.*|GEM_.*|VIM.*|EXINIT|ZDOTDIR|RSYNC_.*|MAIL.*|.*PROXY|.*_proxy|VIRTUAL_ENV|TMUX.*|GNUPGHOME|_"
 )
 _SETS_VARIABLES = names("export declare typeset local readonly read printf mapfile readarray getopts unset wait")
-_EVALUATES = _SETS_VARIABLES | {"test", "[", "let"}
+_EVALUATES = _SETS_VARIABLES | {"test", "[", "let", "compgen", "complete"}
 _SED_SAFE = re.compile(
     r"(?:[0-9$]+(?:,[0-9$]+)?|/[^/\\]*/)?(?:[pdq=]|s([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)"
 )
@@ -170,6 +178,17 @@ def _builtin(name: str, words: tuple[Word, ...]) -> str | None:
     """Builtins that set variables or evaluate the names that they are given."""
     if name in _EVALUATES and any("$(" in word.text or "`" in word.text for word in words):
         return f"{name} may run what stands in an index"
+    if name == "compgen" and any(word.text.startswith(("-C", "-W", "-F")) or not word.static for word in words):
+        return "compgen runs what its options say"
+    if name in _EVALUATES and name not in ("test", "[") and any("[" in word.text or not word.text for word in words):
+        return f"{name} may run what stands in an index"
+    if name in ("test", "[") and any(word.text in _ARITHMETIC for word in words):
+        if any("[" in word.text[:-1] or not word.static for word in words if word.text not in ("[", "]")):
+            return f"{name} may run what stands in an index"
+    if name in ("declare", "typeset", "local", "readonly", "export") and any(
+        re.match(r"[-+][A-Za-z]*[in]", word.text) for word in words
+    ):
+        return f"{name} makes a variable whose value is evaluated, or stands for another"
     if name in _SETS_VARIABLES:
         if name == "printf" and not any(w.text.startswith("-v") for w in words):
             return None
@@ -186,6 +205,9 @@ def _builtin(name: str, words: tuple[Word, ...]) -> str | None:
     return None
 
 
+_ARITHMETIC = frozenset({"-v", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-R"})
+
+
 def _inline(name: str, words: tuple[Word, ...]) -> str | None:
     letters = _INLINE.get(re.sub(r"[0-9.]+$", "", name) or name)
     if letters is None:
@@ -196,7 +218,7 @@ def _inline(name: str, words: tuple[Word, ...]) -> str | None:
         text = word.text
         if not word.static and text[0] == "\ue000":
             return f"{name} runs what isn't known before it runs"
-        if text == "-" or text.startswith("/dev/"):
+        if text == "-" or is_device(text):
             return f"{name} runs what it reads"
         if text in _INLINE_WORDS or text.partition("=")[0] in _INLINE_WORDS:
             return f"{name} {text} runs a program from the command line"

@@ -298,6 +298,8 @@ class _Reduction:
         if value is not None and value.type == "array":
             for item in value.children:
                 if item.is_named:
+                    if self._text(item).lstrip().startswith("["):
+                        self.note("opaque", "an array's index, which can run commands", item)
                     self._words.read(item)
         elif value is not None:
             word = self._words.read(value)
@@ -314,10 +316,14 @@ class _Reduction:
     def _redirect(self, node: Node) -> list[Word]:
         """Keep the redirection; return the words after its target, which belong to the command."""
         self._gaps(node)
+        if self._source[node.start_byte - 1 : node.start_byte] == b"}":
+            self.note("opaque", "a redirection to a named descriptor, whose index can run commands", node)
         operator = ""
         words: list[Word] = []
         for child in node.children:
             if child.type == "file_descriptor":
+                if "[" in self._text(child):
+                    self.note("opaque", "a redirection to an element, whose index can run commands", child)
                 continue
             if not child.is_named and not operator:
                 operator = child.type

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import posixpath
 import re
 from collections.abc import Callable
 
@@ -223,6 +224,12 @@ def _take_assignments(
     return words, tuple(taken)
 
 
+def is_device(text: str) -> bool:
+    """Whether a path may be what a pipe feeds: a device, or a descriptor of the process."""
+    path = posixpath.normpath(text)
+    return path.lstrip("/").startswith(("dev/", "proc/")) or "/dev/" in path or "/proc/" in path
+
+
 def _shell(command: Simple, name: str) -> Unwrapped | None:
     """`sh -c TEXT` is read as a line again; a shell without a file reads its commands from somewhere unknown."""
     strict = name in _PLAIN_SHELLS
@@ -245,7 +252,7 @@ def _shell(command: Simple, name: str) -> Unwrapped | None:
         again = _again(words[at].text) if wants_text and at < len(words) else ()
         return Unwrapped(lines=again, flags=_flag("opaque", f"{name} runs what isn't known before it runs", command))
     if not wants_text:
-        if words[at].text == "-" or words[at].text.startswith("/dev/") or not strict:
+        if words[at].text == "-" or is_device(words[at].text) or not strict:
             return Unwrapped(flags=_flag("opaque", f"{name} runs what it reads", command))
         return None
     flags = () if strict else _flag("wrapper", f"{name} with options that change what runs", command)
