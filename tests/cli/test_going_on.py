@@ -213,3 +213,17 @@ def test_a_new_prompt_says_which_question_it_withdraws(cli: Cli) -> None:
     calls = cli("inspect", "last", "--json").json["calls"]
     assert [a["state"] for c in calls for a in c["asks"]] == ["withdrawn"]
     assert "withdrawn" not in cli("run", "z", "--continue", "--script", script).err
+
+
+def test_what_a_flag_denied_is_denied_again_by_the_command_that_is_shown(cli: Cli) -> None:
+    script = cli.script({"calls": [bash("mkdir q")]}, {"calls": [bash("touch Z")]}, {"text": "done"})
+    config = cli.root / "home" / ".config" / "counterfoil" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[permissions]\nallow = ["Bash(touch *)"]\n')
+    parked = cli("run", "go", "--script", script, "--ask", "wait", "--deny", "Bash(touch *)")
+    assert parked.code == 75 and "this command line alone" in parked.err
+    (ask,) = cli("asks", "--json").json
+    assert f"counterfoil resume {ask['ask']['origin_session_id']} --deny 'Bash(touch *)'" in parked.err
+    cli("answer", ask["ask"]["ask_id"], "allow")
+    assert cli("resume", "last", "--script", script, "--deny", "Bash(touch *)").code == 0
+    assert (cli.workspace / "q").is_dir() and not (cli.workspace / "Z").exists()

@@ -30,6 +30,8 @@ def resume(
     base_url: options.BaseUrl = None,
     script: options.Script = None,
     mode: options.Mode = None,
+    allow: options.Allow = None,
+    deny: options.Deny = None,
     compat_claude: options.CompatClaude = None,
     state_dir: options.StateDir = None,
 ) -> int:
@@ -47,6 +49,8 @@ def resume(
         base_url=base_url,
         script=None if script is None else str(script),
         mode=None if mode is None else mode.value,
+        allow=tuple(allow or ()),
+        deny=tuple(deny or ()),
         compat_claude=compat_claude,
     )
     shown = reporter(output.value)
@@ -69,4 +73,4 @@ async def _go_on(session: str, flags: Flags, shown: Reporter, asker: Asker) -> i
     ):
         await running.adapt(opened, flags, local.settings)
         drive = Drive(opened, local.store, shown, asker)
-        return running.told(await drive.resume(), drive.seen)
+        return running.told(await drive.resume(), drive.seen, flags)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,7 +151,7 @@ async def _drive(local: LocalService, session: Session, plan: Plan, picture: Pat
     finally:
         if picture is not None:
             picture.write()
-    return told(outcome, drive.seen)
+    return told(outcome, drive.seen, plan.flags)
 
 
 def _picture(plan: Plan, workspace: Path) -> contextlib.AbstractContextManager[Patch | None, bool | None]:
@@ -215,13 +216,16 @@ async def _mention_given_up(session: Session) -> None:
         faults.say(f"{ask.ask_id} about {ask.tool} is withdrawn: the new prompt ends the run that waited for it")
 
 
-def told(outcome: RunOutcome, seen: Scrollback) -> int:
+def told(outcome: RunOutcome, seen: Scrollback, flags: Flags) -> int:
     """Say on stderr how a run ended that didn't simply end, and return the exit code."""
     if outcome.parked:
         for view in seen.open_asks:
             ask = view.ask
             faults.say(f"parked: {ask.tool} waits for an answer to {ask.ask_id}: {ask.reason}")
-            faults.say(f"`counterfoil answer {ask.ask_id} allow`, then `counterfoil resume {seen.root}`")
+            again = "".join(f" --deny {shlex.quote(rule)}" for rule in flags.deny)
+            faults.say(f"`counterfoil answer {ask.ask_id} allow`, then `counterfoil resume {seen.root}{again}`")
+        if flags.deny:
+            faults.say("what --deny denied is denied by this command line alone: give it again, as shown")
     elif outcome.error is not None:
         hint = f" ({outcome.error.hint})" if outcome.error.hint else ""
         faults.say(f"{outcome.error.message}{hint}")

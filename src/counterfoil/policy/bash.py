@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from counterfoil.policy.bash_files import command_files, file_parts, working_folders
+from counterfoil.policy.bash_files import climbs, command_files, file_parts, working_folders
 from counterfoil.policy.paths import Place, absolute, uses
 from counterfoil.policy.patterns import GAP, compile_pattern, matches, may_match
 from counterfoil.policy.rules import Rule
@@ -159,6 +159,8 @@ def _redirect(redirect: Redirect, on: Bench, folders: tuple[str, ...], links: di
             return msgspec.structs.replace(decided, text=visible(raw))
     if rule := rule_named(tool, on.ask):
         return part("path", "ask", f"rule {rule} asks", raw, rule)
+    if not on.bypass and climbs(word.text, moved=len(folders) > 1):
+        return part("path", "ask", "goes up from a folder that may be a link", raw)
     return _inside(redirect, found, on)
 
 

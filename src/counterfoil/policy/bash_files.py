@@ -82,8 +82,29 @@ def file_parts(simple: Simple, on: Bench, folders: tuple[str, ...], links: dict[
             return found
         if not reader and (found := _writes(simple, paths, on, links, sure=writes)):
             return found
+    if (not on.bypass or hidden) and name not in _NAMES_ONLY | _MOVES and (found := _lost(simple, len(folders) > 1)):
+        return found
     if len(simple.words) > MAX_WORDS:
         return part("path", "ask", "more words than are checked", simple.raw)
+    return None
+
+
+_CLIMBS = re.compile(r"(?:^|[=/])(?!\.{1,2}/)[^/=]+/+\.\.(?:/|$)")
+"""`name/..`: where `name` is a link, that isn't the folder that the letters say."""
+
+
+def climbs(text: str, *, moved: bool) -> bool:
+    """Whether a path goes up from a folder that may be a link: one that it names, or one that was gone to before."""
+    return _CLIMBS.search(text) is not None or (moved and text.startswith(".."))
+
+
+def _lost(simple: Simple, moved: bool) -> Part | None:
+    """A word whose file isn't known by its letters alone."""
+    for word in simple.words[1:MAX_WORDS]:
+        if word.static and climbs(word.text, moved=moved):
+            return part("path", "ask", "goes up from a folder that may be a link", simple.raw)
+        if word.tilde and word.text.startswith(("~+", "~-")):
+            return part("path", "ask", "names a folder that the shell alone knows", simple.raw)
     return None
 
 

@@ -39,8 +39,9 @@ class Decision(Value, frozen=True, kw_only=True):
 
     @property
     def firm(self) -> bool:
-        """Is it asked by a rule, over a path that is always asked about, or because what would run can't be seen? Then a
-        hook can't answer it: that could hide what a rule denies.
+        """Is it asked by a rule, over a path that is always asked about, or because what would run can't be seen?
+
+        Then a hook can't answer it: that could hide what a rule denies.
         """
         asked = [p for p in self.parts if p.verdict == "ask"]
         return self.rule is not None or any(p.rule is not None or p.kind in ("path", "plan", "opaque") for p in asked)

@@ -182,9 +182,10 @@ def _builtin(name: str, words: tuple[Word, ...]) -> str | None:
         return "compgen runs what its options say"
     if name in _EVALUATES and name not in ("test", "[") and any("[" in word.text or not word.text for word in words):
         return f"{name} may run what stands in an index"
-    if name in ("test", "[") and any(word.text in _ARITHMETIC for word in words):
-        if any("[" in word.text[:-1] or not word.static for word in words if word.text not in ("[", "]")):
-            return f"{name} may run what stands in an index"
+    operands = [word for word in words if word.text not in ("[", "]")]
+    arithmetic = name in ("test", "[") and any(word.text in _ARITHMETIC for word in words)
+    if arithmetic and any("[" in word.text or not word.static for word in operands):
+        return f"{name} may run what stands in an index"
     if name in ("declare", "typeset", "local", "readonly", "export") and any(
         re.match(r"[-+][A-Za-z]*[in]", word.text) for word in words
     ):
