@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from counterfoil.events.codec import encode_event, kind_of
 from counterfoil.identity import START, HookID, Offset, arguments_digest
 from counterfoil.policy.permissions import Rules
 from counterfoil.state import SessionState, fold
+from counterfoil.tools import BuiltinTools
 from tests.support.harness import ME, Answerer, CountingTool, Rig, call, first, turn
 
 
@@ -283,3 +285,23 @@ async def test_an_answer_to_an_ask_of_an_earlier_run_is_told_how_that_was_settle
         with pytest.raises(AskIsSettled):
             await session.answer(old.ask_id, "allow", principal=ME)
         assert set(session.state.asks) == {new.ask_id} and tool.runs == []
+
+
+async def test_an_approval_isnt_used_for_a_call_that_would_touch_something_else_by_now(tmp_path: Path) -> None:
+    """The words are the same; the folder that they name has become a link into a protected one."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    script = {"turns": [turn(call("Write", file_path="d/f", content="x")), {"text": "done"}]}
+    rig = Rig(script, toolset=BuiltinTools(tmp_path, environment={}), workspace=str(tmp_path))
+    async with await rig.session("default") as session:
+        old = await park_at_ask(session)
+        await session.answer(old.ask_id, "allow", principal=ME)
+        (tmp_path / "d").rmdir()
+        (tmp_path / "d").symlink_to(tmp_path / ".git" / "hooks")
+        asked = asyncio.ensure_future(opened(session))
+        resumed = asyncio.ensure_future(session.resume())
+        new = await asked
+        assert new.ask_id != old.ask_id and "protected" in new.reason
+        await session.answer(new.ask_id, "deny", principal=ME)
+        await resumed
+    assert not (tmp_path / ".git" / "hooks" / "f").exists()

@@ -165,10 +165,16 @@ async def _approval(ctx: Context, call: OpenCall, facts: CallFacts, need: Need) 
 
 
 def _usable(call: OpenCall, need: Need) -> Receipt | None:
-    """The answer that the call has, where it answers this: one that was given before a review objected doesn't."""
+    """The answer that the call has, where it answers this question.
+
+    One that was given before a review objected doesn't, and neither does one to another question: the same words may
+    touch something else by now, as when a folder has become a link.
+    """
     receipt = call.receipt
-    if receipt is None or receipt.verdict == "deny" or need.review is None:
+    if receipt is None or receipt.verdict == "deny":
         return receipt
+    if need.review is None:
+        return receipt if not call.asked_for or need.reason in call.asked_for else None
     return receipt if receipt.review_id == need.review.hook_id and _is_settled(need.review) else None
 
 

@@ -31,6 +31,7 @@ def ask_opened(s: SessionState, e: ev.AskOpened, row: Row) -> None:
     if call.phase == "accepted":
         call.phase = "asked"
     call.ask_id, call.receipt = ask.ask_id, None
+    call.asked_for = "" if ask.deferred else ask.reason
     s.status = "awaiting"
 
 

@@ -33,8 +33,9 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ.
 
     What PreToolUse hooks said is kept here, so that a restart neither runs them again nor forgets it: `hooked`,
-    `hook_blocked` (the reason), `hook_asks`, `hook_allows`. `reviews` has the newest revision for each job. `held` is
-    the exact result that is kept back, with its digest and its size.
+    `hook_blocked` (the reason), `hook_asks`, `hook_allows`. `asked_for`: the reason of the newest ask that was put.
+    `reviews` has the newest revision for each job. `held` is the exact result that is kept back, with its digest and
+    its size.
     """
 
     tool_call_id: ToolCallID
@@ -51,6 +52,7 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     attempt: int = 0
     ask_id: AskID | None = None
     receipt: Receipt | None = None
+    asked_for: str = ""
     result: HistoryResult | None = None
     hooked: bool = False
     hook_blocked: str | None = None
