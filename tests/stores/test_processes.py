@@ -15,7 +15,8 @@ import pytest
 
 from counterfoil.errors import SessionHeld
 from counterfoil.identity import Offset, SessionID
-from counterfoil.stores import open_store
+from counterfoil.ports import Holder
+from counterfoil.stores import locks, open_store
 from counterfoil.stores.rows import verify
 from tests.stores.made import ME, YOU, new_id, note
 
@@ -148,3 +149,22 @@ async def test_two_stores_in_one_process_exclude_each_other(tmp_path: Path) -> N
     assert len(await two.append(again, Offset(1), [note("b")])) == 1
     assert len(await one.read(session)) == 2
     await asyncio.gather(one.close(), two.close())
+
+
+def test_a_lock_of_a_dead_process_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    late = locks.take(tmp_path, new_id(), Holder(pid=int(dead.stdout), host="attic", program="gone"))
+    assert isinstance(late, locks.Lock)
+    path = next(tmp_path.iterdir())
+    waited: list[float] = []
+
+    def kernel(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            late.close()
+
+    monkeypatch.setattr("counterfoil.stores.locks.time.sleep", kernel)
+    got = locks.take(tmp_path, SessionID(path.stem), ME)
+    assert isinstance(got, locks.Lock)
+    assert len(waited) == 3
+    got.close()

@@ -19,8 +19,9 @@ import msgspec
 from counterfoil.identity import SessionID, derive
 from counterfoil.ports import Holder
 
-NAMING = 100
-"""How many times, a millisecond apart, a holder is looked at who has the lock and hasn't written its name yet."""
+LOOKS = 100
+"""How many times, a millisecond apart, the lock is tried where its holder hasn't written its name yet, or has died:
+the kernel may take a moment to give up what a dead process had."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -67,12 +68,24 @@ def take(folder: Path, session: SessionID, holder: Holder) -> Lock | Holder | No
     """
     name = session if _PLAIN.fullmatch(session) else derive("counterfoil/lock/v1", session)
     path = folder / f"{name}.lock"
-    for _ in range(NAMING):
+    got: Lock | Holder | None = None
+    for _ in range(LOOKS):
         got = _try(path, holder)
-        if got is not None:
+        if isinstance(got, Lock) or (got is not None and _lives(got.pid)):
             return got
-        time.sleep(0.001)  # between the lock and the name lie microseconds
-    return None
+        time.sleep(0.001)
+    return got
+
+
+def _lives(pid: int) -> bool:
+    """Whether this machine has the process. One of another machine or container may seem dead: it is only waited for."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _try(path: Path, holder: Holder) -> Lock | Holder | None:
