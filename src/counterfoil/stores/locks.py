@@ -78,7 +78,7 @@ def take(folder: Path, session: SessionID, holder: Holder) -> Lock | Holder | No
 
 
 def _lives(pid: int) -> bool:
-    """Whether this machine has the process. One of another machine or container may seem dead: it is only waited for."""
+    """Whether this machine has the process. One of another machine may seem dead: it is only waited for."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
