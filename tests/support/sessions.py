@@ -153,6 +153,8 @@ class Walk:
     inbox: list[Told] = field(default_factory=list)
     open: list[_Call] = field(default_factory=list)
     open_at: int = 0
+    children: dict[SessionID, ToolCallID] = field(default_factory=dict)
+    teams: set[ToolCallID] = field(default_factory=set)
 
     # -- plumbing
 
@@ -411,11 +413,28 @@ class Walk:
 
     def delegation(self, call: _Call) -> None:
         child = SessionID("ses_" + self.number())
-        self.add(
-            ev.DelegationStarted(tool_call_id=call.id, child_session_id=child, session_kind=ev.SessionKind.SUBAGENT)
-        )
+        kind = self.rng.choice([ev.SessionKind.SUBAGENT, ev.SessionKind.TEAM_MEMBER])
+        self.add(ev.DelegationStarted(tool_call_id=call.id, child_session_id=child, session_kind=kind, key="1"))
+        self.children[child] = call.id
         self.aside()
-        self.add(ev.DelegationFinished(tool_call_id=call.id, child_session_id=child, stop_reason="end_turn"))
+        for number in range(1, self.rng.choice([1, 2, 3])):
+            task = ev.TeamTask(number=number, title=self.text(), state=self.rng.choice(["open", "claimed", "done"]))
+            self.add(ev.TeamTaskChanged(tool_call_id=call.id, task=task, changed_by=call.id))
+            message = ev.TeamMessageSent(tool_call_id=call.id, number=number, sender="a", text="m", sent_by=call.id)
+            if call.id not in self.teams:
+                self.add(message)
+        self.teams.add(call.id)
+        if self.chance(80):
+            self.child_ended(child, "end_turn")
+
+    def child_ended(self, child: SessionID, stop: ev.StopReason) -> None:
+        call = self.children.pop(child)
+        usage = ev.Usage(input_tokens=3, requests=1)
+        self.add(
+            ev.DelegationFinished(
+                tool_call_id=call, child_session_id=child, stop_reason=stop, calls=2, refused=1, usage=usage
+            )
+        )
 
     def finish(
         self, call: _Call, status: ev.CallStatus, executed: ev.Executed, parts: tuple[ev.Part, ...] | None = None
@@ -503,6 +522,8 @@ class Walk:
         self.told[-1] = [("summary", through, ()), *items[end:]]
 
     def close_after_crash(self) -> None:
+        for child in list(self.children):
+            self.child_ended(child, "interrupted")
         for call in self.open:
             if call.ask is not None:
                 self.withdraw(call)
@@ -528,6 +549,8 @@ class Walk:
         except Crash:
             stop = "interrupted"
             self.close_after_crash()
+        for child in list(self.children):
+            self.child_ended(child, "end_turn")
         self.add(ev.RunFinished(run_id=self.run_id, stop_reason=stop, turns=self.turn, text="done"))
         self.told[-1].extend(self.inbox)
         self.inbox, self.in_turn = [], False

@@ -8,6 +8,7 @@ from counterfoil.events import (
     AskWithdrawn,
     CallFinished,
     CallStatus,
+    DelegationFinished,
     Event,
     HookRecord,
     HookRecorded,
@@ -26,9 +27,13 @@ def closing(state: SessionState, status: CallStatus, why: str) -> list[Event]:
     """Withdraw every open ask and finish every open call, in call order, with what is known of it.
 
     A call that had started has `executed: unknown`; one that hadn't was not run. A turn that was copied without
-    its end gets one.
+    its end gets one. A child that is still said to run ended with the run: whoever drives it closes it first.
     """
-    events: list[Event] = []
+    stop: StopReason = "cancelled" if status == "cancelled" else "interrupted"
+    events: list[Event] = [
+        DelegationFinished(tool_call_id=child.tool_call_id, child_session_id=child.session_id, stop_reason=stop)
+        for child in state.running_children()
+    ]
     for ask in state.asks.values():
         events += withdrawal(state, ask, f"the run was {why}")
     for call in state.open_calls():
@@ -63,6 +68,7 @@ def closing_run(state: SessionState, stop: StopReason, status: CallStatus, why: 
         stop_reason=stop,
         usage=run.usage,
         review_usage=run.review_usage,
+        child_usage=run.child_usage,
         turns=run.turn,
         text=run.last_text,
     )

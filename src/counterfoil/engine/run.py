@@ -119,6 +119,7 @@ def _end(state: SessionState, stop: Stop) -> list[Event]:
         stop_reason=stop.reason,
         usage=run.usage,
         review_usage=run.review_usage,
+        child_usage=run.child_usage,
         turns=run.turn,
         text=run.last_text,
         error=stop.error,

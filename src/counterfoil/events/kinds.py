@@ -10,6 +10,7 @@ from counterfoil.events.base import Event
 from counterfoil.events.parts import Part
 from counterfoil.events.records import Ask, HookRecord, Receipt, Scope
 from counterfoil.events.values import (
+    Authority,
     CallStatus,
     ErrorInfo,
     Executed,
@@ -21,6 +22,7 @@ from counterfoil.events.values import (
     SessionKind,
     Severity,
     StopReason,
+    TeamTask,
     TurnStop,
     Usage,
 )
@@ -28,7 +30,10 @@ from counterfoil.identity import AskID, Digest, HookID, Offset, ReviewID, Revisi
 
 
 class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
-    """The first event of each log. `base_url`: where the provider's API is, where its own place isn't meant."""
+    """The first event of each log. `base_url`: where the provider's API is, where its own place isn't meant.
+
+    `authority`: of a child session, what it was started with.
+    """
 
     session_id: SessionID
     session_kind: SessionKind = SessionKind.MAIN
@@ -41,6 +46,7 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     base_url: str = ""
     mode: Mode = "default"
     limits: Limits = Limits()
+    authority: Authority | None = None
 
 
 class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
@@ -63,23 +69,28 @@ class RunStarted(Event, frozen=True, kw_only=True, tag="run.started"):
 class RunFinished(Event, frozen=True, kw_only=True, tag="run.finished"):
     """The run is over: exactly one for each run. `text` is the last message of the model.
 
-    `review_usage` is what reviews of the run cost; `usage` doesn't contain it.
+    `review_usage` is what reviews of the run cost, `child_usage` what its child sessions did; `usage` contains neither.
     """
 
     run_id: RunID
     stop_reason: StopReason
     usage: Usage = Usage()
     review_usage: Usage = Usage()
+    child_usage: Usage = Usage()
     turns: int = 0
     text: str = ""
     error: ErrorInfo | None = None
 
 
 class UserPrompt(Event, frozen=True, kw_only=True, tag="user.prompt"):
-    """Input for the model: from the person, as a steer into a running turn, or from the harness itself."""
+    """Input for the model: from the person, as a steer into a running turn, or from the harness itself.
+
+    `team_message`: the number of the message of the team that it brings, so that none is brought twice.
+    """
 
     parts: tuple[Part, ...]
     source: PromptSource = "human"
+    team_message: int = 0
 
 
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn.started"):
@@ -243,13 +254,21 @@ class ReviewAcknowledged(Event, frozen=True, kw_only=True, tag="review.acknowled
 
 
 class DelegationStarted(Event, frozen=True, kw_only=True, tag="delegation.started"):
-    """A call of this session started a child session."""
+    """A call of this session started a run of a child session, or goes on with one that had ended.
+
+    `key`: which of the call's children it is, so that a call that is taken up again finds it. `background`: the call
+    doesn't wait for it. `runs_before`: how many runs the child's log had.
+    """
 
     tool_call_id: ToolCallID
     child_session_id: SessionID
     session_kind: SessionKind
     member: str | None = None
     preview: str = ""
+    key: str = ""
+    agent_type: str = ""
+    background: bool = False
+    runs_before: int = 0
 
 
 class DelegationProgress(Event, frozen=True, kw_only=True, tag="delegation.progress"):
@@ -261,12 +280,42 @@ class DelegationProgress(Event, frozen=True, kw_only=True, tag="delegation.progr
 
 
 class DelegationFinished(Event, frozen=True, kw_only=True, tag="delegation.finished"):
-    """A child session ended."""
+    """The run of a child session ended.
+
+    `calls`: how many it made; `refused`: of these, denied, blocked or withheld. `usage` contains what its own children
+    used, `review_usage` likewise.
+    """
 
     tool_call_id: ToolCallID
     child_session_id: SessionID
     stop_reason: StopReason
     preview: str = ""
+    calls: int = 0
+    refused: int = 0
+    usage: Usage = Usage()
+    review_usage: Usage = Usage()
+
+
+class TeamTaskChanged(Event, frozen=True, kw_only=True, tag="team.task_changed"):
+    """A task of a team was made or changed: `task` is all of it. In the log of the session that started the team.
+
+    `tool_call_id` is the team's call there; `changed_by` the call of the member (or the lead) that changed it.
+    """
+
+    tool_call_id: ToolCallID
+    task: TeamTask
+    changed_by: ToolCallID
+
+
+class TeamMessageSent(Event, frozen=True, kw_only=True, tag="team.message_sent"):
+    """A member of a team wrote to another, or to all (`recipient` is empty). In the log of the team's session."""
+
+    tool_call_id: ToolCallID
+    number: int
+    sender: str
+    recipient: str = ""
+    text: str
+    sent_by: ToolCallID
 
 
 class CompactionDone(Event, frozen=True, kw_only=True, tag="compaction.done"):
@@ -335,6 +384,8 @@ DURABLE: tuple[type[Event], ...] = (
     ReviewAcknowledged,
     DelegationStarted,
     DelegationFinished,
+    TeamTaskChanged,
+    TeamMessageSent,
     CompactionDone,
     GrantChanged,
     Notice,

@@ -83,6 +83,35 @@ class Relationship(Value, frozen=True, kw_only=True):
     copied_from: tuple[SessionID, ...] = ()
 
 
+class Authority(Value, frozen=True, kw_only=True):
+    """What a child session was started with: it only ever narrows what its parent may.
+
+    `tools`: the names that it may use, None for all of its parent's. `instructions`: of its type, for its system
+    prompt. `depth`: 1 for a child of a root. `root_session_id`: the session that a person drives.
+    """
+
+    agent_type: str = ""
+    tools: tuple[str, ...] | None = None
+    instructions: str = ""
+    depth: int = 1
+    root_session_id: SessionID
+
+
+TaskState = Literal["open", "claimed", "done", "dropped"]
+
+
+class TeamTask(Value, frozen=True, kw_only=True):
+    """One entry of the task list that the members of a team share. `after`: the numbers of tasks that come first."""
+
+    number: int
+    title: str
+    text: str = ""
+    state: TaskState = "open"
+    owner: str = ""
+    after: tuple[int, ...] = ()
+    result: str = ""
+
+
 class Limits(Value, frozen=True, kw_only=True):
     """Bounds of one run; zero means none. Tokens count input and output of the run together.
 

@@ -11,10 +11,11 @@ from counterfoil.state.history import (
     SummaryItem,
     TurnItem,
 )
-from counterfoil.state.session import Grant, Meta, OpenCall, OpenTurn, RunState, SessionState
+from counterfoil.state.session import ChildRef, Grant, Meta, OpenCall, OpenTurn, RunState, SessionState, Team
 from counterfoil.state.snapshot import decode_snapshot, encode_snapshot
 
 __all__ = [
+    "ChildRef",
     "EncodedHistory",
     "Grant",
     "History",
@@ -29,6 +30,7 @@ __all__ = [
     "RunState",
     "SessionState",
     "SummaryItem",
+    "Team",
     "TurnItem",
     "apply",
     "decode_snapshot",

@@ -13,6 +13,7 @@ from counterfoil.events.codec import KINDS
 from counterfoil.identity import Offset
 from counterfoil.state import fold_asks as asks
 from counterfoil.state import fold_calls as calls
+from counterfoil.state import fold_delegation as delegation
 from counterfoil.state import fold_reviews as reviews
 from counterfoil.state import fold_runs as runs
 from counterfoil.state.row import Row
@@ -68,6 +69,7 @@ def _created(e: ev.SessionCreated, row: Row) -> SessionState:
         base_url=e.base_url,
         mode=e.mode,
         limits=e.limits,
+        authority=e.authority,
         created_at=row.recorded_at,
     )
     return SessionState(meta=meta)
@@ -152,8 +154,10 @@ _REDUCERS: dict[type[ev.Event], Callable[[SessionState, Any, Row], None]] = {
     ev.AskWithdrawn: asks.ask_withdrawn,
     ev.AskSettled: asks.ask_settled,
     ev.ReviewAcknowledged: reviews.acknowledged,
-    ev.DelegationStarted: _nothing,
-    ev.DelegationFinished: _nothing,
+    ev.DelegationStarted: delegation.delegation_started,
+    ev.DelegationFinished: delegation.delegation_finished,
+    ev.TeamTaskChanged: delegation.task_changed,
+    ev.TeamMessageSent: delegation.message_sent,
     ev.CompactionDone: _compaction_done,
     ev.GrantChanged: _grant_changed,
     ev.Notice: _nothing,

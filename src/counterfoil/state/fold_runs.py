@@ -32,9 +32,16 @@ def run_finished(s: SessionState, e: ev.RunFinished, row: Row) -> None:
         raise FoldError(f"run {e.run_id} finishes and isn't the open one (offset {row.offset})")
     if s.open_turn is not None:
         raise FoldError(f"run {e.run_id} finishes while calls have no result (offset {row.offset})")
+    if s.running_children():
+        raise FoldError(f"run {e.run_id} finishes while a child of it runs (offset {row.offset})")
     flush_inbox(s)
     s.last_run = LastRun(
-        run_id=e.run_id, stop_reason=e.stop_reason, text=e.text, usage=e.usage, review_usage=e.review_usage
+        run_id=e.run_id,
+        stop_reason=e.stop_reason,
+        text=e.text,
+        usage=e.usage,
+        review_usage=e.review_usage,
+        child_usage=e.child_usage,
     )
     s.status = ev.status_after(e.stop_reason)
     s.run = None
@@ -44,6 +51,7 @@ def user_prompt(s: SessionState, e: ev.UserPrompt, row: Row) -> None:
     """Input joins history, or waits in the inbox while a turn is open."""
     if s.run is not None:
         s.run.prompted = True
+    s.team_message = max(s.team_message, e.team_message)
     if e.source in ("human", "steer"):
         s.prompts = [*s.prompts, _bounded(ev.text_of(e.parts))][-REMEMBERED_PROMPTS:]
     in_turn = s.open_turn is not None or (s.run is not None and s.run.turn_open)

@@ -9,6 +9,7 @@ import msgspec
 from counterfoil.events import (
     Ask,
     AssistantReplay,
+    Authority,
     CallReplay,
     HeldResult,
     HookRecord,
@@ -20,6 +21,8 @@ from counterfoil.events import (
     SessionKind,
     SessionStatus,
     StopReason,
+    TeamMessageSent,
+    TeamTask,
     Usage,
     UserPrompt,
 )
@@ -29,13 +32,20 @@ from counterfoil.state.history import History, HistoryResult
 CallPhase = Literal["accepted", "asked", "started", "held", "finished"]
 
 
+class Team(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the members of a team share: tasks by their number, and messages in the order in which they were sent."""
+
+    tasks: dict[int, TeamTask] = msgspec.field(default_factory=dict)
+    messages: list[TeamMessageSent] = msgspec.field(default_factory=list)
+
+
 class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One call of the turn in hand. `arguments` are the effective ones; `original` is set where they differ.
 
     What PreToolUse hooks said is kept here, so that a restart neither runs them again nor forgets it: `hooked`,
     `hook_blocked` (the reason), `hook_asks`, `hook_allows`. `asked_for`: the reason of the newest ask that was put.
     `reviews` has the newest revision for each job. `held` is the exact result that is kept back, with its digest and
-    its size.
+    its size. `team`: what the members share whom this call started.
     """
 
     tool_call_id: ToolCallID
@@ -62,6 +72,7 @@ class OpenCall(msgspec.Struct, kw_only=True, omit_defaults=True):
     held: HeldResult | None = None
     held_digest: Digest | None = None
     held_size: int = 0
+    team: Team | None = None
 
 
 class OpenTurn(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -78,7 +89,8 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The run in hand, and what its limits count.
 
     `prompted`: its prompt is recorded. `stopped`: a hook ended it, and why. `stop_continuations`: how often a Stop
-    hook made it go on. `permission_refusals`: permission reviews that didn't clear.
+    hook made it go on. `permission_refusals`: permission reviews that didn't clear. `children`: child sessions that it
+    started, `child_usage` and `child_calls` what they used and called once they ended.
     """
 
     run_id: RunID
@@ -97,6 +109,9 @@ class RunState(msgspec.Struct, kw_only=True, omit_defaults=True):
     stop_continuations: int = 0
     review_usage: Usage = Usage()
     permission_refusals: int = 0
+    children: int = 0
+    child_usage: Usage = Usage()
+    child_calls: int = 0
 
 
 class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -107,6 +122,24 @@ class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
     text: str = ""
     usage: Usage = Usage()
     review_usage: Usage = Usage()
+    child_usage: Usage = Usage()
+
+
+class ChildRef(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A child session, as its parent knows it. `running` is false once its run ended; the rest is of its last run."""
+
+    session_id: SessionID
+    tool_call_id: ToolCallID
+    kind: SessionKind
+    key: str = ""
+    member: str | None = None
+    agent_type: str = ""
+    background: bool = False
+    runs_before: int = 0
+    running: bool = True
+    stop_reason: StopReason | None = None
+    preview: str = ""
+    refused: int = 0
 
 
 class ReviewMark(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -132,6 +165,7 @@ class Meta(msgspec.Struct, kw_only=True, omit_defaults=True):
     mode: Mode = "default"
     mode_before_plan: Mode = "default"
     limits: Limits = Limits()
+    authority: Authority | None = None
     created_at: int = 0
     updated_at: int = 0
 
@@ -149,7 +183,8 @@ class SessionState(msgspec.Struct, kw_only=True):
 
     Its size is bounded by the context: history since the last compaction, the open turn, open asks and the
     receipts of the run in hand. `prompts` are the last genuine ones of the person, bounded; `reviews` the newest
-    revisions of the last reviews. `revision` is the high-water mark of published hook records.
+    revisions of the last reviews. `revision` is the high-water mark of published hook records. `children`: those that
+    run, and the last ones that ended. `team_message`: the last message of its team that a member was told.
     """
 
     meta: Meta
@@ -166,9 +201,12 @@ class SessionState(msgspec.Struct, kw_only=True):
     withdrawn: dict[AskID, str] = msgspec.field(default_factory=dict)
     grants: list[Grant] = msgspec.field(default_factory=list)
     reviews: dict[ReviewID, ReviewMark] = msgspec.field(default_factory=dict)
+    children: dict[SessionID, ChildRef] = msgspec.field(default_factory=dict)
+    team_message: int = 0
     prompts: list[str] = msgspec.field(default_factory=list)
     usage: Usage = Usage()
     review_usage: Usage = Usage()
+    child_usage: Usage = Usage()
     last_input_tokens: int = 0
     runs: int = 0
     unknown_events: int = 0
@@ -183,6 +221,14 @@ class SessionState(msgspec.Struct, kw_only=True):
             if call.tool_call_id == tool_call_id:
                 return call
         return None
+
+    def running_children(self) -> list[ChildRef]:
+        """The children whose runs haven't ended, in the order in which they were started."""
+        return [child for child in self.children.values() if child.running]
+
+    def children_of(self, tool_call_id: ToolCallID) -> list[ChildRef]:
+        """The children that this call started last."""
+        return [child for child in self.children.values() if child.tool_call_id == tool_call_id]
 
     def outstanding_pairings(self) -> set[str]:
         """The private pairing ids of calls that have no final result."""

@@ -9,7 +9,7 @@ import msgspec
 from counterfoil.errors import CodecError
 from counterfoil.state.session import SessionState
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever the state's shape changes; a snapshot of another format is not read."""
 
 _encoder = msgspec.json.Encoder()
