@@ -68,6 +68,18 @@ _of_calls: list[st.SearchStrategy[ev.Event]] = [
         _calls,
         _children,
     ),
+    st.builds(
+        lambda c, n, t: ev.TeamTaskChanged(tool_call_id=c, task=ev.TeamTask(number=n, title=t), changed_by=c),
+        _calls,
+        st.integers(1, 3),
+        _texts,
+    ),
+    st.builds(
+        lambda c, n, t: ev.TeamMessageSent(tool_call_id=c, number=n, sender="a", text=t, sent_by=c),
+        _calls,
+        st.integers(1, 3),
+        _texts,
+    ),
 ]
 _of_evidence: list[st.SearchStrategy[ev.Event]] = [
     st.builds(

@@ -159,3 +159,48 @@ def test_a_finished_subagent_is_a_finished_call() -> None:
         log_of(accepted("call_a", "Agent"), started(), ended(), finished("call_a")).envelopes
     )
     assert seen.calls[0].status == "ok" and isinstance(seen.calls[0], SubagentSnapshot)
+
+
+def test_a_child_that_goes_on_for_another_call_is_on_both_cards() -> None:
+    log = log_of(
+        accepted("call_a", "Agent"),
+        started(agent_type="finder"),
+        ended(preview="found"),
+        finished("call_a"),
+        accepted("call_b", "Agent"),
+        started(call="call_b", runs_before=1),
+        asked("ask_1", "call_x", CHILD),
+    )
+    seen = Scrollback(ROOT).extend(log.envelopes)
+    first, second = seen.calls
+    assert [child.open_asks for card in (first, second) for child in card.children] == [1, 1]
+    assert first.children[0].stop_reason == "end_turn" and first.children[0].agent_type == "finder"
+    assert second.children[0].stop_reason is None
+    assert not [entry for entry in seen.entries if isinstance(entry, UnknownEntry)]
+
+
+def test_what_a_team_shares_is_on_its_card() -> None:
+    def task(number: int, state: ev.TaskState) -> ev.Event:
+        of = ev.TeamTask(number=number, title=f"task {number}", state=state)
+        return ev.TeamTaskChanged(tool_call_id=CALL, task=of, changed_by=ToolCallID("call_x"))
+
+    def message(number: int) -> ev.Event:
+        by = ToolCallID("call_x")
+        return ev.TeamMessageSent(tool_call_id=CALL, number=number, sender="ann", text=f"m{number}", sent_by=by)
+
+    log = log_of(
+        accepted("call_a", "Team"),
+        task(2, "open"),
+        task(1, "claimed"),
+        task(2, "done"),
+        *(message(n) for n in range(1, 60)),
+        finished("call_a"),
+        task(3, "open"),
+    )
+    seen = Scrollback(ROOT).extend(log.envelopes)
+    view = seen.call(CALL)
+    assert isinstance(view, TeamSnapshot)
+    assert [(t.number, t.state) for t in view.tasks] == [(1, "claimed"), (2, "done")]
+    assert [m.number for m in view.messages] == list(range(10, 60))
+    late = [entry for entry in seen.entries if isinstance(entry, UnknownEntry)]
+    assert [entry.reason for entry in late] == ["the call was finished before"]

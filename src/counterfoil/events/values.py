@@ -86,12 +86,12 @@ class Relationship(Value, frozen=True, kw_only=True):
 class Authority(Value, frozen=True, kw_only=True):
     """What a child session was started with: it only ever narrows what its parent may.
 
-    `tools`: the names that it may use, None for all of its parent's. `instructions`: of its type, for its system
+    `tools`: the names that it may use. `instructions`: of its type, for its system
     prompt. `depth`: 1 for a child of a root. `root_session_id`: the session that a person drives.
     """
 
     agent_type: str = ""
-    tools: tuple[str, ...] | None = None
+    tools: tuple[str, ...] = ()
     instructions: str = ""
     depth: int = 1
     root_session_id: SessionID

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from counterfoil.events import (
     CallAccepted,
     CallStatus,
+    DelegationFinished,
+    DelegationStarted,
     Executed,
     HookRecord,
     Part,
     ReviewAcknowledged,
     SessionKind,
     StopReason,
+    TeamMessageSent,
+    TeamTask,
 )
 from counterfoil.identity import AskID, Digest, HookID, ReviewID, SessionID, ToolCallID
 from counterfoil.scrollback import entries as en
@@ -31,6 +36,8 @@ from counterfoil.scrollback.views import (
 
 PREVIEW = 2_000
 """Characters of a child's preview, and of a running call's news, that are kept: the last ones."""
+MESSAGES = 50
+"""Messages of a team that its card keeps: the last ones."""
 
 _OF_TOOL: dict[str, type[en.ToolCard]] = {
     "Agent": en.SubagentCard,
@@ -58,12 +65,19 @@ def bounded(text: str) -> str:
 class ChildCell:
     """A child session as far as it is known to its parent."""
 
-    __slots__ = ("id", "kind", "member", "preview", "stop_reason")
+    __slots__ = ("agent_type", "background", "calls", "id", "kind", "member", "preview", "refused", "stop_reason")
 
-    def __init__(self, id_: SessionID, kind: SessionKind, member: str | None, preview: str) -> None:
-        self.id, self.kind, self.member = id_, kind, member
-        self.preview = bounded(preview)
+    def __init__(self, started: DelegationStarted) -> None:
+        self.id, self.kind, self.member = started.child_session_id, started.session_kind, started.member
+        self.agent_type, self.background = started.agent_type, started.background
+        self.preview = bounded(started.preview)
         self.stop_reason: StopReason | None = None
+        self.calls = self.refused = 0
+
+    def finished(self, event: DelegationFinished) -> None:
+        """Its run ended."""
+        self.preview, self.stop_reason = bounded(event.preview), event.stop_reason
+        self.calls, self.refused = event.calls, event.refused
 
 
 class Card:
@@ -91,6 +105,8 @@ class Card:
         self.ask_ids: list[AskID] = []
         self.children: dict[SessionID, ChildCell] = {}
         self.acknowledged: list[ReviewAcknowledged] = []
+        self.tasks: dict[int, TeamTask] = {}
+        self.messages: deque[TeamMessageSent] = deque(maxlen=MESSAGES)
 
     @property
     def tool_call_id(self) -> ToolCallID:
@@ -145,4 +161,11 @@ class Card:
             children=children,
             result=self.result,
             acknowledged=tuple(self.acknowledged),
+            **self._of_team(),
         )
+
+    def _of_team(self) -> dict[str, Any]:
+        if self.sort is not en.TeamCard:
+            return {}
+        tasks = tuple(task for _, task in sorted(self.tasks.items()))
+        return {"tasks": tasks, "messages": tuple(self.messages)}

@@ -18,17 +18,19 @@ class Children:
 
     def __init__(self, root: SessionID, order: Order[Any]) -> None:
         self._root, self._order = root, order
-        self._cards: dict[SessionID, Card] = {}
+        self._cards: dict[SessionID, list[Card]] = defaultdict(list)
         self._evidence: dict[SessionID, list[Standing]] = defaultdict(list)
 
     def started(self, card: Card, child: ChildCell) -> None:
         """`card` started `child`. What was seen of it before counts too."""
         card.child(child)
-        self._cards[child.id] = card
+        if card not in self._cards[child.id]:
+            self._cards[child.id].append(card)
 
-    def card_of(self, child: SessionID) -> Card | None:
-        """The card that started the session `child`."""
-        return self._cards.get(child)
+    def runs_for_another(self, child: SessionID, card: Card) -> bool:
+        """Whether another card than `card` has started `child`, and it hasn't ended there."""
+        starters = self._cards.get(child, ())
+        return any(one is not card and one.children[child].stop_reason is None for one in starters)
 
     def evidence(self, standing: Standing) -> None:
         """Something stands alone: count it where it comes from a child."""
@@ -39,8 +41,7 @@ class Children:
 
     def changed(self, origin: SessionID) -> None:
         """Evidence of `origin` changed."""
-        card = self._cards.get(origin)
-        if card is not None:
+        for card in self._cards.get(origin, ()):
             self._order.touch(card.key)
 
     def views(self, card: Card) -> tuple[ChildView, ...]:
@@ -54,7 +55,11 @@ class Children:
             session_kind=child.kind,
             member=child.member,
             preview=child.preview,
+            agent_type=child.agent_type,
+            background=child.background,
             stop_reason=child.stop_reason,
+            calls=child.calls,
+            refused=child.refused,
             evidence=len(evidence),
             severity=most_severe(piece.severity for piece in evidence),
             open_asks=sum(isinstance(piece, AskCell) and piece.open for piece in evidence),

@@ -9,7 +9,7 @@ from counterfoil import events as ev
 from counterfoil.events.codec import encode_event, kind_of
 from counterfoil.identity import SessionID, ToolCallID
 from counterfoil.scrollback import entries as en
-from counterfoil.scrollback.cards import Card, ChildCell, bounded
+from counterfoil.scrollback.cards import Card, ChildCell
 from counterfoil.scrollback.children import Children
 from counterfoil.scrollback.evidence import EvidenceBook
 from counterfoil.scrollback.held import Standing
@@ -149,13 +149,13 @@ def _ask_state(board: Board, card: Card | None) -> None:
 
 
 def _delegation_started(board: Board, e: ev.DelegationStarted, source: Source) -> None:
-    card, starter = board.cards.get(e.tool_call_id), board.children.card_of(e.child_session_id)
+    card = board.cards.get(e.tool_call_id)
     if card is None:
         board.stray(e, source, "no such call")
-    elif starter not in (None, card):
+    elif board.children.runs_for_another(e.child_session_id, card):
         board.stray(e, source, "the child was started by another call")
     else:
-        board.children.started(card, ChildCell(e.child_session_id, e.session_kind, e.member, e.preview))
+        board.children.started(card, ChildCell(e))
         board.order.touch(card.key)
 
 
@@ -165,8 +165,16 @@ def _delegation_finished(board: Board, e: ev.DelegationFinished, source: Source)
     if card is None or child is None:
         board.stray(e, source, "no such delegation")
         return
-    child.preview, child.stop_reason = bounded(e.preview), e.stop_reason
+    child.finished(e)
     board.order.touch(card.key)
+
+
+def _team(board: Board, e: ev.TeamTaskChanged | ev.TeamMessageSent, source: Source) -> None:
+    if card := board.card(e, source):
+        if isinstance(e, ev.TeamTaskChanged):
+            card.tasks[e.task.number] = e.task
+        else:
+            card.messages.append(e)
 
 
 def _compacted(board: Board, e: ev.CompactionDone, source: Source) -> None:
@@ -224,6 +232,8 @@ STEPS: dict[type[ev.Event], Callable[[Board, Any, Source], None]] = {
     ev.AskSettled: _ask_settled,
     ev.DelegationStarted: _delegation_started,
     ev.DelegationFinished: _delegation_finished,
+    ev.TeamTaskChanged: _team,
+    ev.TeamMessageSent: _team,
     ev.CompactionDone: _compacted,
     ev.GrantChanged: _grant,
     ev.ReviewAcknowledged: _acknowledged,

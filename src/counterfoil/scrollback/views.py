@@ -22,6 +22,8 @@ from counterfoil.events import (
     SessionStatus,
     Severity,
     StopReason,
+    TeamMessageSent,
+    TeamTask,
     Usage,
 )
 from counterfoil.events.base import Value
@@ -100,14 +102,19 @@ class AskView(Value, frozen=True, kw_only=True):
 class ChildView(Value, frozen=True, kw_only=True):
     """A child session that a call started. Of its evidence only the count and the most severe state are here.
 
-    All of that evidence is in the child's own scrollback. `preview` is bounded.
+    All of that evidence is in the child's own scrollback. `preview` is bounded. `refused`: how many calls of its last
+    run were denied, blocked or withheld, once it ended.
     """
 
     child_session_id: SessionID
     session_kind: SessionKind
     member: str | None = None
     preview: str = ""
+    agent_type: str = ""
+    background: bool = False
     stop_reason: StopReason | None = None
+    calls: int = 0
+    refused: int = 0
     evidence: int = 0
     severity: Severity | None = None
     open_asks: int = 0
@@ -180,7 +187,10 @@ class SubagentSnapshot(ToolSnapshot, frozen=True, kw_only=True):
 
 
 class TeamSnapshot(ToolSnapshot, frozen=True, kw_only=True):
-    """A call that starts named members."""
+    """A call that starts named members. `tasks` in the order of their numbers; `messages`: the last ones, bounded."""
+
+    tasks: tuple[TeamTask, ...] = ()
+    messages: tuple[TeamMessageSent, ...] = ()
 
     @property
     def members(self) -> dict[str, ChildView]:

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Event(_message.Message):
-    __slots__ = ("session_id", "run_id", "seq", "offset", "recorded_at", "session_created", "session_updated", "run_started", "run_finished", "user_prompt", "turn_started", "turn_finished", "turn_rejected", "assistant_message", "call_accepted", "call_effective", "call_started", "call_held", "call_finished", "hook_recorded", "ask_opened", "ask_withdrawn", "ask_settled", "review_acknowledged", "delegation_started", "delegation_finished", "compaction_done", "grant_changed", "notice", "call_delta", "call_progress", "delegation_progress", "message_delta", "reasoning_delta", "unknown")
+    __slots__ = ("session_id", "run_id", "seq", "offset", "recorded_at", "session_created", "session_updated", "run_started", "run_finished", "user_prompt", "turn_started", "turn_finished", "turn_rejected", "assistant_message", "call_accepted", "call_effective", "call_started", "call_held", "call_finished", "hook_recorded", "ask_opened", "ask_withdrawn", "ask_settled", "review_acknowledged", "delegation_started", "delegation_finished", "compaction_done", "grant_changed", "notice", "call_delta", "call_progress", "delegation_progress", "message_delta", "reasoning_delta", "unknown", "team_task_changed", "team_message_sent")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
@@ -44,6 +44,8 @@ class Event(_message.Message):
     MESSAGE_DELTA_FIELD_NUMBER: _ClassVar[int]
     REASONING_DELTA_FIELD_NUMBER: _ClassVar[int]
     UNKNOWN_FIELD_NUMBER: _ClassVar[int]
+    TEAM_TASK_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    TEAM_MESSAGE_SENT_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     run_id: str
     seq: int
@@ -79,10 +81,12 @@ class Event(_message.Message):
     message_delta: MessageDelta
     reasoning_delta: ReasoningDelta
     unknown: UnknownEvent
-    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., seq: _Optional[int] = ..., offset: _Optional[int] = ..., recorded_at: _Optional[int] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_updated: _Optional[_Union[SessionUpdated, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_finished: _Optional[_Union[RunFinished, _Mapping]] = ..., user_prompt: _Optional[_Union[UserPrompt, _Mapping]] = ..., turn_started: _Optional[_Union[TurnStarted, _Mapping]] = ..., turn_finished: _Optional[_Union[TurnFinished, _Mapping]] = ..., turn_rejected: _Optional[_Union[TurnRejected, _Mapping]] = ..., assistant_message: _Optional[_Union[AssistantMessage, _Mapping]] = ..., call_accepted: _Optional[_Union[CallAccepted, _Mapping]] = ..., call_effective: _Optional[_Union[CallEffective, _Mapping]] = ..., call_started: _Optional[_Union[CallStarted, _Mapping]] = ..., call_held: _Optional[_Union[CallHeld, _Mapping]] = ..., call_finished: _Optional[_Union[CallFinished, _Mapping]] = ..., hook_recorded: _Optional[_Union[HookRecorded, _Mapping]] = ..., ask_opened: _Optional[_Union[AskOpened, _Mapping]] = ..., ask_withdrawn: _Optional[_Union[AskWithdrawn, _Mapping]] = ..., ask_settled: _Optional[_Union[AskSettled, _Mapping]] = ..., review_acknowledged: _Optional[_Union[ReviewAcknowledged, _Mapping]] = ..., delegation_started: _Optional[_Union[DelegationStarted, _Mapping]] = ..., delegation_finished: _Optional[_Union[DelegationFinished, _Mapping]] = ..., compaction_done: _Optional[_Union[CompactionDone, _Mapping]] = ..., grant_changed: _Optional[_Union[GrantChanged, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., call_delta: _Optional[_Union[CallDelta, _Mapping]] = ..., call_progress: _Optional[_Union[CallProgress, _Mapping]] = ..., delegation_progress: _Optional[_Union[DelegationProgress, _Mapping]] = ..., message_delta: _Optional[_Union[MessageDelta, _Mapping]] = ..., reasoning_delta: _Optional[_Union[ReasoningDelta, _Mapping]] = ..., unknown: _Optional[_Union[UnknownEvent, _Mapping]] = ...) -> None: ...
+    team_task_changed: TeamTaskChanged
+    team_message_sent: TeamMessageSent
+    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., seq: _Optional[int] = ..., offset: _Optional[int] = ..., recorded_at: _Optional[int] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_updated: _Optional[_Union[SessionUpdated, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_finished: _Optional[_Union[RunFinished, _Mapping]] = ..., user_prompt: _Optional[_Union[UserPrompt, _Mapping]] = ..., turn_started: _Optional[_Union[TurnStarted, _Mapping]] = ..., turn_finished: _Optional[_Union[TurnFinished, _Mapping]] = ..., turn_rejected: _Optional[_Union[TurnRejected, _Mapping]] = ..., assistant_message: _Optional[_Union[AssistantMessage, _Mapping]] = ..., call_accepted: _Optional[_Union[CallAccepted, _Mapping]] = ..., call_effective: _Optional[_Union[CallEffective, _Mapping]] = ..., call_started: _Optional[_Union[CallStarted, _Mapping]] = ..., call_held: _Optional[_Union[CallHeld, _Mapping]] = ..., call_finished: _Optional[_Union[CallFinished, _Mapping]] = ..., hook_recorded: _Optional[_Union[HookRecorded, _Mapping]] = ..., ask_opened: _Optional[_Union[AskOpened, _Mapping]] = ..., ask_withdrawn: _Optional[_Union[AskWithdrawn, _Mapping]] = ..., ask_settled: _Optional[_Union[AskSettled, _Mapping]] = ..., review_acknowledged: _Optional[_Union[ReviewAcknowledged, _Mapping]] = ..., delegation_started: _Optional[_Union[DelegationStarted, _Mapping]] = ..., delegation_finished: _Optional[_Union[DelegationFinished, _Mapping]] = ..., compaction_done: _Optional[_Union[CompactionDone, _Mapping]] = ..., grant_changed: _Optional[_Union[GrantChanged, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., call_delta: _Optional[_Union[CallDelta, _Mapping]] = ..., call_progress: _Optional[_Union[CallProgress, _Mapping]] = ..., delegation_progress: _Optional[_Union[DelegationProgress, _Mapping]] = ..., message_delta: _Optional[_Union[MessageDelta, _Mapping]] = ..., reasoning_delta: _Optional[_Union[ReasoningDelta, _Mapping]] = ..., unknown: _Optional[_Union[UnknownEvent, _Mapping]] = ..., team_task_changed: _Optional[_Union[TeamTaskChanged, _Mapping]] = ..., team_message_sent: _Optional[_Union[TeamMessageSent, _Mapping]] = ...) -> None: ...
 
 class SessionCreated(_message.Message):
-    __slots__ = ("session_id", "session_kind", "relationship", "owner", "title", "workspace", "provider", "model", "base_url", "mode", "limits")
+    __slots__ = ("session_id", "session_kind", "relationship", "owner", "title", "workspace", "provider", "model", "base_url", "mode", "limits", "authority")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_KIND_FIELD_NUMBER: _ClassVar[int]
     RELATIONSHIP_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +98,7 @@ class SessionCreated(_message.Message):
     BASE_URL_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     LIMITS_FIELD_NUMBER: _ClassVar[int]
+    AUTHORITY_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     session_kind: str
     relationship: _records_pb2.Relationship
@@ -105,7 +110,8 @@ class SessionCreated(_message.Message):
     base_url: str
     mode: str
     limits: _records_pb2.Limits
-    def __init__(self, session_id: _Optional[str] = ..., session_kind: _Optional[str] = ..., relationship: _Optional[_Union[_records_pb2.Relationship, _Mapping]] = ..., owner: _Optional[_Union[_records_pb2.Principal, _Mapping]] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., base_url: _Optional[str] = ..., mode: _Optional[str] = ..., limits: _Optional[_Union[_records_pb2.Limits, _Mapping]] = ...) -> None: ...
+    authority: _records_pb2.Authority
+    def __init__(self, session_id: _Optional[str] = ..., session_kind: _Optional[str] = ..., relationship: _Optional[_Union[_records_pb2.Relationship, _Mapping]] = ..., owner: _Optional[_Union[_records_pb2.Principal, _Mapping]] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., base_url: _Optional[str] = ..., mode: _Optional[str] = ..., limits: _Optional[_Union[_records_pb2.Limits, _Mapping]] = ..., authority: _Optional[_Union[_records_pb2.Authority, _Mapping]] = ...) -> None: ...
 
 class SessionUpdated(_message.Message):
     __slots__ = ("title", "provider", "model", "base_url", "mode", "limits")
@@ -130,7 +136,7 @@ class RunStarted(_message.Message):
     def __init__(self, run_id: _Optional[str] = ...) -> None: ...
 
 class RunFinished(_message.Message):
-    __slots__ = ("run_id", "stop_reason", "usage", "review_usage", "turns", "text", "error")
+    __slots__ = ("run_id", "stop_reason", "usage", "review_usage", "turns", "text", "error", "child_usage")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     STOP_REASON_FIELD_NUMBER: _ClassVar[int]
     USAGE_FIELD_NUMBER: _ClassVar[int]
@@ -138,6 +144,7 @@ class RunFinished(_message.Message):
     TURNS_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    CHILD_USAGE_FIELD_NUMBER: _ClassVar[int]
     run_id: str
     stop_reason: str
     usage: _records_pb2.Usage
@@ -145,15 +152,18 @@ class RunFinished(_message.Message):
     turns: int
     text: str
     error: _records_pb2.ErrorInfo
-    def __init__(self, run_id: _Optional[str] = ..., stop_reason: _Optional[str] = ..., usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ..., review_usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ..., turns: _Optional[int] = ..., text: _Optional[str] = ..., error: _Optional[_Union[_records_pb2.ErrorInfo, _Mapping]] = ...) -> None: ...
+    child_usage: _records_pb2.Usage
+    def __init__(self, run_id: _Optional[str] = ..., stop_reason: _Optional[str] = ..., usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ..., review_usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ..., turns: _Optional[int] = ..., text: _Optional[str] = ..., error: _Optional[_Union[_records_pb2.ErrorInfo, _Mapping]] = ..., child_usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ...) -> None: ...
 
 class UserPrompt(_message.Message):
-    __slots__ = ("parts", "source")
+    __slots__ = ("parts", "source", "team_message")
     PARTS_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TEAM_MESSAGE_FIELD_NUMBER: _ClassVar[int]
     parts: _containers.RepeatedCompositeFieldContainer[_records_pb2.Part]
     source: str
-    def __init__(self, parts: _Optional[_Iterable[_Union[_records_pb2.Part, _Mapping]]] = ..., source: _Optional[str] = ...) -> None: ...
+    team_message: int
+    def __init__(self, parts: _Optional[_Iterable[_Union[_records_pb2.Part, _Mapping]]] = ..., source: _Optional[str] = ..., team_message: _Optional[int] = ...) -> None: ...
 
 class TurnStarted(_message.Message):
     __slots__ = ("turn", "attempt", "provider", "model")
@@ -318,30 +328,72 @@ class ReviewAcknowledged(_message.Message):
     def __init__(self, review_id: _Optional[str] = ..., revision: _Optional[int] = ..., origin_session_id: _Optional[str] = ..., tool_call_id: _Optional[str] = ..., decided_by: _Optional[_Union[_records_pb2.Principal, _Mapping]] = ..., decided_at: _Optional[int] = ...) -> None: ...
 
 class DelegationStarted(_message.Message):
-    __slots__ = ("tool_call_id", "child_session_id", "session_kind", "member", "preview")
+    __slots__ = ("tool_call_id", "child_session_id", "session_kind", "member", "preview", "key", "agent_type", "background", "runs_before")
     TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
     CHILD_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_KIND_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    AGENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    BACKGROUND_FIELD_NUMBER: _ClassVar[int]
+    RUNS_BEFORE_FIELD_NUMBER: _ClassVar[int]
     tool_call_id: str
     child_session_id: str
     session_kind: str
     member: str
     preview: str
-    def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., session_kind: _Optional[str] = ..., member: _Optional[str] = ..., preview: _Optional[str] = ...) -> None: ...
+    key: str
+    agent_type: str
+    background: bool
+    runs_before: int
+    def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., session_kind: _Optional[str] = ..., member: _Optional[str] = ..., preview: _Optional[str] = ..., key: _Optional[str] = ..., agent_type: _Optional[str] = ..., background: _Optional[bool] = ..., runs_before: _Optional[int] = ...) -> None: ...
 
 class DelegationFinished(_message.Message):
-    __slots__ = ("tool_call_id", "child_session_id", "stop_reason", "preview")
+    __slots__ = ("tool_call_id", "child_session_id", "stop_reason", "preview", "calls", "refused", "usage", "review_usage")
     TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
     CHILD_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     STOP_REASON_FIELD_NUMBER: _ClassVar[int]
     PREVIEW_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    USAGE_FIELD_NUMBER: _ClassVar[int]
+    REVIEW_USAGE_FIELD_NUMBER: _ClassVar[int]
     tool_call_id: str
     child_session_id: str
     stop_reason: str
     preview: str
-    def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., stop_reason: _Optional[str] = ..., preview: _Optional[str] = ...) -> None: ...
+    calls: int
+    refused: int
+    usage: _records_pb2.Usage
+    review_usage: _records_pb2.Usage
+    def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., stop_reason: _Optional[str] = ..., preview: _Optional[str] = ..., calls: _Optional[int] = ..., refused: _Optional[int] = ..., usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ..., review_usage: _Optional[_Union[_records_pb2.Usage, _Mapping]] = ...) -> None: ...
+
+class TeamTaskChanged(_message.Message):
+    __slots__ = ("tool_call_id", "task", "changed_by")
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_BY_FIELD_NUMBER: _ClassVar[int]
+    tool_call_id: str
+    task: _records_pb2.TeamTask
+    changed_by: str
+    def __init__(self, tool_call_id: _Optional[str] = ..., task: _Optional[_Union[_records_pb2.TeamTask, _Mapping]] = ..., changed_by: _Optional[str] = ...) -> None: ...
+
+class TeamMessageSent(_message.Message):
+    __slots__ = ("tool_call_id", "number", "sender", "recipient", "text", "sent_by")
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    RECIPIENT_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SENT_BY_FIELD_NUMBER: _ClassVar[int]
+    tool_call_id: str
+    number: int
+    sender: str
+    recipient: str
+    text: str
+    sent_by: str
+    def __init__(self, tool_call_id: _Optional[str] = ..., number: _Optional[int] = ..., sender: _Optional[str] = ..., recipient: _Optional[str] = ..., text: _Optional[str] = ..., sent_by: _Optional[str] = ...) -> None: ...
 
 class CompactionDone(_message.Message):
     __slots__ = ("summary", "replaced_from", "replaced_through", "archive", "trigger", "usage")

@@ -68,6 +68,38 @@ class Principal(_message.Message):
     name: str
     def __init__(self, kind: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class Authority(_message.Message):
+    __slots__ = ("agent_type", "tools", "instructions", "depth", "root_session_id")
+    AGENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    TOOLS_FIELD_NUMBER: _ClassVar[int]
+    INSTRUCTIONS_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    ROOT_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    agent_type: str
+    tools: _containers.RepeatedScalarFieldContainer[str]
+    instructions: str
+    depth: int
+    root_session_id: str
+    def __init__(self, agent_type: _Optional[str] = ..., tools: _Optional[_Iterable[str]] = ..., instructions: _Optional[str] = ..., depth: _Optional[int] = ..., root_session_id: _Optional[str] = ...) -> None: ...
+
+class TeamTask(_message.Message):
+    __slots__ = ("number", "title", "text", "state", "owner", "after", "result")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    title: str
+    text: str
+    state: str
+    owner: str
+    after: _containers.RepeatedScalarFieldContainer[int]
+    result: str
+    def __init__(self, number: _Optional[int] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., state: _Optional[str] = ..., owner: _Optional[str] = ..., after: _Optional[_Iterable[int]] = ..., result: _Optional[str] = ...) -> None: ...
+
 class Limits(_message.Message):
     __slots__ = ("max_turns", "max_tool_calls", "max_consecutive_failures", "max_tokens", "max_repeated_turns")
     MAX_TURNS_FIELD_NUMBER: _ClassVar[int]
