@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from counterfoil import events as ev
-from counterfoil.identity import SessionID, ToolCallID
+from counterfoil.identity import Offset, SessionID, ToolCallID
 from counterfoil.scrollback import (
     EntryKey,
+    EvidenceEntry,
     ParallelCard,
     ParallelSnapshot,
     Scrollback,
@@ -204,3 +205,30 @@ def test_what_a_team_shares_is_on_its_card() -> None:
     assert [m.number for m in view.messages] == list(range(10, 60))
     late = [entry for entry in seen.entries if isinstance(entry, UnknownEntry)]
     assert [entry.reason for entry in late] == ["the call was finished before"]
+
+
+def surfaced(offset: int, **what: Any) -> ev.DelegationSurfaced:
+    place: dict[str, Any] = {"child_offset": Offset(offset), "origin_offset": Offset(offset), "recorded_at": 7}
+    return ev.DelegationSurfaced(tool_call_id=CALL, child_session_id=CHILD, origin_session_id=CHILD, **place, **what)
+
+
+def test_what_surfaces_is_evidence_of_its_origin_and_the_same_as_the_childs_own_event() -> None:
+    ask, receipt = asked("ask_1", "call_a", CHILD), settled("ask_1", "call_a", "deny", CHILD)
+    told = record("hook_1", origin=CHILD)
+    log = log_of(
+        accepted("call_a", "Agent"),
+        started(),
+        surfaced(3, ask=ask.ask),
+        surfaced(4, record=told.record),
+        surfaced(6, receipt=receipt.receipt),
+    )
+    seen = Scrollback(ROOT).extend(log.envelopes)
+    view = seen.call(CALL)
+    assert view is not None and not view.asks and not view.records
+    assert (view.children[0].evidence, view.children[0].open_asks) == (2, 0)
+    sources = [(e.source.session_id, e.source.offset) for e in seen.entries if isinstance(e, EvidenceEntry)]
+    assert sources == [(CHILD, 3), (CHILD, 4)]
+    stray = surfaced(8, ask=asked("ask_2", "call_a", CHILD).ask)
+    lost = log_of(accepted("call_a", "Agent"), stray)
+    seen = Scrollback(ROOT).extend(lost.envelopes)
+    assert [e.reason for e in seen.entries if isinstance(e, UnknownEntry)] == ["no such delegation"]

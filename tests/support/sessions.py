@@ -424,8 +424,31 @@ class Walk:
             if call.id not in self.teams:
                 self.add(message)
         self.teams.add(call.id)
+        self.surfaced(call, child)
         if self.chance(80):
             self.child_ended(child, "end_turn")
+
+    def surfaced(self, call: _Call, child: SessionID) -> None:
+        """An ask of the child, and perhaps its end, stand here too."""
+        theirs = ToolCallID("call_" + self.number())
+        ask = ev.Ask(
+            ask_id=AskID("ask_" + self.number()),
+            origin_session_id=child,
+            tool_call_id=theirs,
+            tool="Bash",
+            arguments={},
+            arguments_digest=arguments_digest({}),
+            reason="rule",
+            choices=("allow", "deny"),
+        )
+        place: dict[str, Any] = {"tool_call_id": call.id, "child_session_id": child, "origin_session_id": child}
+        place["recorded_at"] = EPOCH
+        if self.chance(60):
+            self.add(ev.DelegationSurfaced(child_offset=Offset(5), origin_offset=Offset(5), ask=ask, **place))
+            if self.chance(50):
+                gone = ev.Withdrawal(ask_id=ask.ask_id, origin_session_id=child, tool_call_id=theirs, reason="r")
+                more: dict[str, Any] = {"child_offset": Offset(9), "origin_offset": Offset(9)}
+                self.add(ev.DelegationSurfaced(withdrawal=gone, **more, **place))
 
     def child_ended(self, child: SessionID, stop: ev.StopReason) -> None:
         call = self.children.pop(child)

@@ -8,6 +8,8 @@ from counterfoil.events import (
     AskOpened,
     AskSettled,
     AskWithdrawn,
+    DelegationFinished,
+    DelegationSurfaced,
     Entry,
     RunFinished,
     RunStarted,
@@ -15,6 +17,7 @@ from counterfoil.events import (
     SessionUpdated,
     status_after,
 )
+from counterfoil.identity import AskID, SessionID
 from counterfoil.ports import SessionSummary
 from counterfoil.state import SessionState
 
@@ -24,7 +27,7 @@ def after(state: SessionState, upcoming: Sequence[Entry]) -> SessionSummary:
     meta = state.meta
     title, provider, model = meta.title, meta.provider, meta.model
     status: SessionStatus = state.status
-    asks = set(state.asks)
+    asks, below = set(state.asks), dict(state.child_asks)
     running = state.run is not None
     for entry in upcoming:
         event = entry.event
@@ -37,11 +40,16 @@ def after(state: SessionState, upcoming: Sequence[Entry]) -> SessionSummary:
             running, status = False, status_after(event.stop_reason)
         elif isinstance(event, AskOpened):
             asks.add(event.ask.ask_id)
-            status = "awaiting"
         elif isinstance(event, AskSettled | AskWithdrawn):
             asks.discard(event.receipt.ask_id if isinstance(event, AskSettled) else event.ask_id)
-            if not asks:
-                status = "running" if running else "idle"
+        elif isinstance(event, DelegationSurfaced):
+            _surfaced(event, below)
+        elif isinstance(event, DelegationFinished):
+            below = {ask: child for ask, child in below.items() if child != event.child_session_id}
+        if asks or below:
+            status = "awaiting"
+        elif status == "awaiting":
+            status = "running" if running else "idle"
     return SessionSummary(
         session_id=meta.session_id,
         kind=meta.kind,
@@ -55,3 +63,11 @@ def after(state: SessionState, upcoming: Sequence[Entry]) -> SessionSummary:
         open_asks=len(asks),
         created_at=meta.created_at,
     )
+
+
+def _surfaced(event: DelegationSurfaced, below: dict[AskID, SessionID]) -> None:
+    """The open asks of children after `event`."""
+    if event.ask is not None:
+        below[event.ask.ask_id] = event.child_session_id
+    elif (ended := event.receipt or event.withdrawal) is not None:
+        below.pop(ended.ask_id, None)

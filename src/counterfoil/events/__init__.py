@@ -19,6 +19,7 @@ from counterfoil.events.kinds import (
     DelegationFinished,
     DelegationProgress,
     DelegationStarted,
+    DelegationSurfaced,
     GrantChanged,
     HookRecorded,
     MessageDelta,
@@ -53,6 +54,7 @@ from counterfoil.events.records import (
     ReviewState,
     Scope,
     Verdict,
+    Withdrawal,
 )
 from counterfoil.events.values import (
     Authority,
@@ -101,6 +103,7 @@ __all__ = [
     "DelegationFinished",
     "DelegationProgress",
     "DelegationStarted",
+    "DelegationSurfaced",
     "Enforcement",
     "Entry",
     "Envelope",
@@ -156,6 +159,7 @@ __all__ = [
     "UserPrompt",
     "Value",
     "Verdict",
+    "Withdrawal",
     "status_after",
     "text_of",
     "text_parts",

@@ -8,7 +8,7 @@ import msgspec
 
 from counterfoil.events.base import Event
 from counterfoil.events.parts import Part
-from counterfoil.events.records import Ask, HookRecord, Receipt, Scope
+from counterfoil.events.records import Ask, HookRecord, Receipt, Scope, Withdrawal
 from counterfoil.events.values import (
     Authority,
     CallStatus,
@@ -279,6 +279,26 @@ class DelegationProgress(Event, frozen=True, kw_only=True, tag="delegation.progr
     preview: str = ""
 
 
+class DelegationSurfaced(Event, frozen=True, kw_only=True, tag="delegation.surfaced"):
+    """Something that people must see was published in a child's log: it stands here too, in this log's order.
+
+    Exactly one of `record`, `ask`, `withdrawal` and `receipt` is set, as it is in the log of `origin_session_id` at
+    `origin_offset`, with its own ids and revision; `recorded_at` is its time. `child_session_id` is the child of this
+    session that it came through, at `child_offset` of that one's log: the origin itself, or an ancestor of it.
+    """
+
+    tool_call_id: ToolCallID
+    child_session_id: SessionID
+    child_offset: Offset
+    origin_session_id: SessionID
+    origin_offset: Offset
+    recorded_at: int
+    record: HookRecord | None = None
+    ask: Ask | None = None
+    withdrawal: Withdrawal | None = None
+    receipt: Receipt | None = None
+
+
 class DelegationFinished(Event, frozen=True, kw_only=True, tag="delegation.finished"):
     """The run of a child session ended.
 
@@ -383,6 +403,7 @@ DURABLE: tuple[type[Event], ...] = (
     AskSettled,
     ReviewAcknowledged,
     DelegationStarted,
+    DelegationSurfaced,
     DelegationFinished,
     TeamTaskChanged,
     TeamMessageSent,

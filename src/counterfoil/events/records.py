@@ -132,6 +132,15 @@ class Ask(Value, frozen=True, kw_only=True):
     expires_at: int | None = None
 
 
+class Withdrawal(Value, frozen=True, kw_only=True):
+    """An ask that was taken back, and why."""
+
+    ask_id: AskID
+    origin_session_id: SessionID
+    tool_call_id: ToolCallID
+    reason: str
+
+
 class Receipt(Value, frozen=True, kw_only=True):
     """How an ask was settled. `decided_by` is stamped at the door, `decided_at` is µs since the epoch, UTC."""
 

@@ -207,5 +207,5 @@ class Scrollback:
         return card.view(self._book.records_of(card), self._book.asks_of(card), self._board.children.views(card))
 
 
-_ASK = frozenset({ev.AskOpened, ev.AskWithdrawn, ev.AskSettled, ev.CallAccepted})
+_ASK = frozenset({ev.AskOpened, ev.AskWithdrawn, ev.AskSettled, ev.CallAccepted, ev.DelegationSurfaced})
 """What may change whether the session waits for an answer: a call too, whose question came first."""

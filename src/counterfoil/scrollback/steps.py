@@ -159,6 +159,33 @@ def _delegation_started(board: Board, e: ev.DelegationStarted, source: Source) -
         board.order.touch(card.key)
 
 
+def _delegation_surfaced(board: Board, e: ev.DelegationSurfaced, source: Source) -> None:
+    """What came up from a child is shown as what it is, with its own origin and place."""
+    card = board.cards.get(e.tool_call_id)
+    if card is None or e.child_session_id not in card.children:
+        board.stray(e, source, "no such delegation")
+        return
+    own = Source(session_id=e.origin_session_id, offset=e.origin_offset, recorded_at=e.recorded_at)
+    if e.record is not None:
+        _hook(board, ev.HookRecorded(record=e.record), own)
+    elif e.ask is not None:
+        _ask_opened(board, ev.AskOpened(ask=e.ask), own)
+    elif e.receipt is not None:
+        _ask_settled(board, ev.AskSettled(receipt=e.receipt), own)
+    elif e.withdrawal is not None:
+        gone = e.withdrawal
+        _ask_withdrawn(
+            board,
+            ev.AskWithdrawn(
+                ask_id=gone.ask_id,
+                origin_session_id=gone.origin_session_id,
+                tool_call_id=gone.tool_call_id,
+                reason=gone.reason,
+            ),
+            own,
+        )
+
+
 def _delegation_finished(board: Board, e: ev.DelegationFinished, source: Source) -> None:
     card = board.cards.get(e.tool_call_id)
     child = card.children.get(e.child_session_id) if card is not None else None
@@ -231,6 +258,7 @@ STEPS: dict[type[ev.Event], Callable[[Board, Any, Source], None]] = {
     ev.AskWithdrawn: _ask_withdrawn,
     ev.AskSettled: _ask_settled,
     ev.DelegationStarted: _delegation_started,
+    ev.DelegationSurfaced: _delegation_surfaced,
     ev.DelegationFinished: _delegation_finished,
     ev.TeamTaskChanged: _team,
     ev.TeamMessageSent: _team,

@@ -155,6 +155,7 @@ _REDUCERS: dict[type[ev.Event], Callable[[SessionState, Any, Row], None]] = {
     ev.AskSettled: asks.ask_settled,
     ev.ReviewAcknowledged: reviews.acknowledged,
     ev.DelegationStarted: delegation.delegation_started,
+    ev.DelegationSurfaced: delegation.delegation_surfaced,
     ev.DelegationFinished: delegation.delegation_finished,
     ev.TeamTaskChanged: delegation.task_changed,
     ev.TeamMessageSent: delegation.message_sent,

@@ -87,6 +87,13 @@ def _close_ask(s: SessionState, ask_id: Any, row: Row) -> ev.Ask:
     call = s.call(ask.tool_call_id)
     if call is not None and call.ask_id == ask_id and call.phase == "asked":
         call.phase = "accepted"
-    if not s.asks:
-        s.status = "running" if s.run is not None else "idle"
+    asked_or_not(s)
     return ask
+
+
+def asked_or_not(s: SessionState) -> None:
+    """The status after an ask, here or in a child, was opened or ended."""
+    if s.asks or s.child_asks:
+        s.status = "awaiting"
+    elif s.status == "awaiting":
+        s.status = "running" if s.run is not None else "idle"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from counterfoil import events as ev
 from counterfoil.errors import FoldError
+from counterfoil.identity import START
+from counterfoil.state.fold_asks import asked_or_not
 from counterfoil.state.row import Row, open_call
 from counterfoil.state.session import ChildRef, SessionState, Team
 
@@ -31,6 +33,7 @@ def delegation_started(s: SessionState, e: ev.DelegationStarted, row: Row) -> No
         agent_type=e.agent_type,
         background=e.background,
         runs_before=e.runs_before,
+        surfaced=known.surfaced if known is not None else START,
     )
     _forget_oldest(s)
 
@@ -42,6 +45,21 @@ def _forget_oldest(s: SessionState) -> None:
         del s.children[child]
 
 
+def delegation_surfaced(s: SessionState, e: ev.DelegationSurfaced, row: Row) -> None:
+    """What a child published stands here too; an ask of it makes this session wait as well."""
+    child = s.children.get(e.child_session_id)
+    if child is None or not child.running or child.tool_call_id != e.tool_call_id:
+        raise FoldError(f"child {e.child_session_id} surfaces and doesn't run for this call (offset {row.offset})")
+    if e.child_offset <= child.surfaced:
+        raise FoldError(f"offset {e.child_offset} of child {child.session_id} surfaces twice (offset {row.offset})")
+    child.surfaced = e.child_offset
+    if e.ask is not None:
+        s.child_asks[e.ask.ask_id] = child.session_id
+    elif (ended := e.receipt or e.withdrawal) is not None:
+        s.child_asks.pop(ended.ask_id, None)
+    asked_or_not(s)
+
+
 def delegation_finished(s: SessionState, e: ev.DelegationFinished, row: Row) -> None:
     """The child's run ended; what it used counts for the run here."""
     child = s.children.get(e.child_session_id)
@@ -49,6 +67,8 @@ def delegation_finished(s: SessionState, e: ev.DelegationFinished, row: Row) -> 
         raise FoldError(f"child {e.child_session_id} ends and doesn't run for this call (offset {row.offset})")
     child.running, child.stop_reason, child.refused = False, e.stop_reason, e.refused
     child.preview = e.preview
+    s.child_asks = {ask: session for ask, session in s.child_asks.items() if session != child.session_id}
+    asked_or_not(s)
     s.child_usage += e.usage
     s.review_usage += e.review_usage
     if s.run is not None:

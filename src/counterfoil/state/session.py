@@ -26,7 +26,7 @@ from counterfoil.events import (
     Usage,
     UserPrompt,
 )
-from counterfoil.identity import AskID, Digest, Offset, ReviewID, ReviewJob, RunID, SessionID, ToolCallID
+from counterfoil.identity import START, AskID, Digest, Offset, ReviewID, ReviewJob, RunID, SessionID, ToolCallID
 from counterfoil.state.history import History, HistoryResult
 
 CallPhase = Literal["accepted", "asked", "started", "held", "finished"]
@@ -126,7 +126,10 @@ class LastRun(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ChildRef(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A child session, as its parent knows it. `running` is false once its run ended; the rest is of its last run."""
+    """A child session, as its parent knows it. `running` is false once its run ended; the rest is of its last run.
+
+    `surfaced`: up to this offset of its log, what people must see of it stands in the parent's log.
+    """
 
     session_id: SessionID
     tool_call_id: ToolCallID
@@ -140,6 +143,7 @@ class ChildRef(msgspec.Struct, kw_only=True, omit_defaults=True):
     stop_reason: StopReason | None = None
     preview: str = ""
     refused: int = 0
+    surfaced: Offset = START
 
 
 class ReviewMark(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -184,7 +188,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     Its size is bounded by the context: history since the last compaction, the open turn, open asks and the
     receipts of the run in hand. `prompts` are the last genuine ones of the person, bounded; `reviews` the newest
     revisions of the last reviews. `revision` is the high-water mark of published hook records. `children`: those that
-    run, and the last ones that ended. `team_message`: the last message of its team that a member was told.
+    run, and the last ones that ended. `child_asks`: open in a child, by its id. `team_message`: the last message of
+    its team that a member was told.
     """
 
     meta: Meta
@@ -202,6 +207,7 @@ class SessionState(msgspec.Struct, kw_only=True):
     grants: list[Grant] = msgspec.field(default_factory=list)
     reviews: dict[ReviewID, ReviewMark] = msgspec.field(default_factory=dict)
     children: dict[SessionID, ChildRef] = msgspec.field(default_factory=dict)
+    child_asks: dict[AskID, SessionID] = msgspec.field(default_factory=dict)
     team_message: int = 0
     prompts: list[str] = msgspec.field(default_factory=list)
     usage: Usage = Usage()

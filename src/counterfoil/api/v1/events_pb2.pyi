@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Event(_message.Message):
-    __slots__ = ("session_id", "run_id", "seq", "offset", "recorded_at", "session_created", "session_updated", "run_started", "run_finished", "user_prompt", "turn_started", "turn_finished", "turn_rejected", "assistant_message", "call_accepted", "call_effective", "call_started", "call_held", "call_finished", "hook_recorded", "ask_opened", "ask_withdrawn", "ask_settled", "review_acknowledged", "delegation_started", "delegation_finished", "compaction_done", "grant_changed", "notice", "call_delta", "call_progress", "delegation_progress", "message_delta", "reasoning_delta", "unknown", "team_task_changed", "team_message_sent")
+    __slots__ = ("session_id", "run_id", "seq", "offset", "recorded_at", "session_created", "session_updated", "run_started", "run_finished", "user_prompt", "turn_started", "turn_finished", "turn_rejected", "assistant_message", "call_accepted", "call_effective", "call_started", "call_held", "call_finished", "hook_recorded", "ask_opened", "ask_withdrawn", "ask_settled", "review_acknowledged", "delegation_started", "delegation_finished", "compaction_done", "grant_changed", "notice", "call_delta", "call_progress", "delegation_progress", "message_delta", "reasoning_delta", "unknown", "team_task_changed", "team_message_sent", "delegation_surfaced")
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +46,7 @@ class Event(_message.Message):
     UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     TEAM_TASK_CHANGED_FIELD_NUMBER: _ClassVar[int]
     TEAM_MESSAGE_SENT_FIELD_NUMBER: _ClassVar[int]
+    DELEGATION_SURFACED_FIELD_NUMBER: _ClassVar[int]
     session_id: str
     run_id: str
     seq: int
@@ -83,7 +84,8 @@ class Event(_message.Message):
     unknown: UnknownEvent
     team_task_changed: TeamTaskChanged
     team_message_sent: TeamMessageSent
-    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., seq: _Optional[int] = ..., offset: _Optional[int] = ..., recorded_at: _Optional[int] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_updated: _Optional[_Union[SessionUpdated, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_finished: _Optional[_Union[RunFinished, _Mapping]] = ..., user_prompt: _Optional[_Union[UserPrompt, _Mapping]] = ..., turn_started: _Optional[_Union[TurnStarted, _Mapping]] = ..., turn_finished: _Optional[_Union[TurnFinished, _Mapping]] = ..., turn_rejected: _Optional[_Union[TurnRejected, _Mapping]] = ..., assistant_message: _Optional[_Union[AssistantMessage, _Mapping]] = ..., call_accepted: _Optional[_Union[CallAccepted, _Mapping]] = ..., call_effective: _Optional[_Union[CallEffective, _Mapping]] = ..., call_started: _Optional[_Union[CallStarted, _Mapping]] = ..., call_held: _Optional[_Union[CallHeld, _Mapping]] = ..., call_finished: _Optional[_Union[CallFinished, _Mapping]] = ..., hook_recorded: _Optional[_Union[HookRecorded, _Mapping]] = ..., ask_opened: _Optional[_Union[AskOpened, _Mapping]] = ..., ask_withdrawn: _Optional[_Union[AskWithdrawn, _Mapping]] = ..., ask_settled: _Optional[_Union[AskSettled, _Mapping]] = ..., review_acknowledged: _Optional[_Union[ReviewAcknowledged, _Mapping]] = ..., delegation_started: _Optional[_Union[DelegationStarted, _Mapping]] = ..., delegation_finished: _Optional[_Union[DelegationFinished, _Mapping]] = ..., compaction_done: _Optional[_Union[CompactionDone, _Mapping]] = ..., grant_changed: _Optional[_Union[GrantChanged, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., call_delta: _Optional[_Union[CallDelta, _Mapping]] = ..., call_progress: _Optional[_Union[CallProgress, _Mapping]] = ..., delegation_progress: _Optional[_Union[DelegationProgress, _Mapping]] = ..., message_delta: _Optional[_Union[MessageDelta, _Mapping]] = ..., reasoning_delta: _Optional[_Union[ReasoningDelta, _Mapping]] = ..., unknown: _Optional[_Union[UnknownEvent, _Mapping]] = ..., team_task_changed: _Optional[_Union[TeamTaskChanged, _Mapping]] = ..., team_message_sent: _Optional[_Union[TeamMessageSent, _Mapping]] = ...) -> None: ...
+    delegation_surfaced: DelegationSurfaced
+    def __init__(self, session_id: _Optional[str] = ..., run_id: _Optional[str] = ..., seq: _Optional[int] = ..., offset: _Optional[int] = ..., recorded_at: _Optional[int] = ..., session_created: _Optional[_Union[SessionCreated, _Mapping]] = ..., session_updated: _Optional[_Union[SessionUpdated, _Mapping]] = ..., run_started: _Optional[_Union[RunStarted, _Mapping]] = ..., run_finished: _Optional[_Union[RunFinished, _Mapping]] = ..., user_prompt: _Optional[_Union[UserPrompt, _Mapping]] = ..., turn_started: _Optional[_Union[TurnStarted, _Mapping]] = ..., turn_finished: _Optional[_Union[TurnFinished, _Mapping]] = ..., turn_rejected: _Optional[_Union[TurnRejected, _Mapping]] = ..., assistant_message: _Optional[_Union[AssistantMessage, _Mapping]] = ..., call_accepted: _Optional[_Union[CallAccepted, _Mapping]] = ..., call_effective: _Optional[_Union[CallEffective, _Mapping]] = ..., call_started: _Optional[_Union[CallStarted, _Mapping]] = ..., call_held: _Optional[_Union[CallHeld, _Mapping]] = ..., call_finished: _Optional[_Union[CallFinished, _Mapping]] = ..., hook_recorded: _Optional[_Union[HookRecorded, _Mapping]] = ..., ask_opened: _Optional[_Union[AskOpened, _Mapping]] = ..., ask_withdrawn: _Optional[_Union[AskWithdrawn, _Mapping]] = ..., ask_settled: _Optional[_Union[AskSettled, _Mapping]] = ..., review_acknowledged: _Optional[_Union[ReviewAcknowledged, _Mapping]] = ..., delegation_started: _Optional[_Union[DelegationStarted, _Mapping]] = ..., delegation_finished: _Optional[_Union[DelegationFinished, _Mapping]] = ..., compaction_done: _Optional[_Union[CompactionDone, _Mapping]] = ..., grant_changed: _Optional[_Union[GrantChanged, _Mapping]] = ..., notice: _Optional[_Union[Notice, _Mapping]] = ..., call_delta: _Optional[_Union[CallDelta, _Mapping]] = ..., call_progress: _Optional[_Union[CallProgress, _Mapping]] = ..., delegation_progress: _Optional[_Union[DelegationProgress, _Mapping]] = ..., message_delta: _Optional[_Union[MessageDelta, _Mapping]] = ..., reasoning_delta: _Optional[_Union[ReasoningDelta, _Mapping]] = ..., unknown: _Optional[_Union[UnknownEvent, _Mapping]] = ..., team_task_changed: _Optional[_Union[TeamTaskChanged, _Mapping]] = ..., team_message_sent: _Optional[_Union[TeamMessageSent, _Mapping]] = ..., delegation_surfaced: _Optional[_Union[DelegationSurfaced, _Mapping]] = ...) -> None: ...
 
 class SessionCreated(_message.Message):
     __slots__ = ("session_id", "session_kind", "relationship", "owner", "title", "workspace", "provider", "model", "base_url", "mode", "limits", "authority")
@@ -348,6 +350,30 @@ class DelegationStarted(_message.Message):
     background: bool
     runs_before: int
     def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., session_kind: _Optional[str] = ..., member: _Optional[str] = ..., preview: _Optional[str] = ..., key: _Optional[str] = ..., agent_type: _Optional[str] = ..., background: _Optional[bool] = ..., runs_before: _Optional[int] = ...) -> None: ...
+
+class DelegationSurfaced(_message.Message):
+    __slots__ = ("tool_call_id", "child_session_id", "child_offset", "origin_session_id", "origin_offset", "recorded_at", "record", "ask", "withdrawal", "receipt")
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    CHILD_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    CHILD_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_AT_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
+    WITHDRAWAL_FIELD_NUMBER: _ClassVar[int]
+    RECEIPT_FIELD_NUMBER: _ClassVar[int]
+    tool_call_id: str
+    child_session_id: str
+    child_offset: int
+    origin_session_id: str
+    origin_offset: int
+    recorded_at: int
+    record: _records_pb2.HookRecord
+    ask: _records_pb2.Ask
+    withdrawal: _records_pb2.Withdrawal
+    receipt: _records_pb2.Receipt
+    def __init__(self, tool_call_id: _Optional[str] = ..., child_session_id: _Optional[str] = ..., child_offset: _Optional[int] = ..., origin_session_id: _Optional[str] = ..., origin_offset: _Optional[int] = ..., recorded_at: _Optional[int] = ..., record: _Optional[_Union[_records_pb2.HookRecord, _Mapping]] = ..., ask: _Optional[_Union[_records_pb2.Ask, _Mapping]] = ..., withdrawal: _Optional[_Union[_records_pb2.Withdrawal, _Mapping]] = ..., receipt: _Optional[_Union[_records_pb2.Receipt, _Mapping]] = ...) -> None: ...
 
 class DelegationFinished(_message.Message):
     __slots__ = ("tool_call_id", "child_session_id", "stop_reason", "preview", "calls", "refused", "usage", "review_usage")

@@ -250,6 +250,18 @@ class Ask(_message.Message):
     expires_at: int
     def __init__(self, ask_id: _Optional[str] = ..., origin_session_id: _Optional[str] = ..., tool_call_id: _Optional[str] = ..., review_id: _Optional[str] = ..., tool: _Optional[str] = ..., arguments_json: _Optional[str] = ..., arguments_digest: _Optional[str] = ..., reason: _Optional[str] = ..., choices: _Optional[_Iterable[str]] = ..., rule: _Optional[str] = ..., deferred: _Optional[bool] = ..., result_digest: _Optional[str] = ..., result_size: _Optional[int] = ..., expires_at: _Optional[int] = ...) -> None: ...
 
+class Withdrawal(_message.Message):
+    __slots__ = ("ask_id", "origin_session_id", "tool_call_id", "reason")
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    TOOL_CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    ask_id: str
+    origin_session_id: str
+    tool_call_id: str
+    reason: str
+    def __init__(self, ask_id: _Optional[str] = ..., origin_session_id: _Optional[str] = ..., tool_call_id: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
 class Receipt(_message.Message):
     __slots__ = ("ask_id", "origin_session_id", "tool_call_id", "review_id", "verdict", "scope", "decided_by", "decided_at", "arguments_digest", "result_digest", "note", "idempotency_key")
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
