@@ -13,6 +13,7 @@ from counterfoil.policy.rules import Rule
 from counterfoil.policy.ruling import Bench, Part, judge_path, part, rule_named, visible
 from counterfoil.policy.shell import HARMLESS_TARGETS, analyse
 from counterfoil.policy.shell_danger import danger, variable_danger
+from counterfoil.policy.shell_hidden import hidden_protected, hidden_secret, tails
 from counterfoil.policy.shell_values import Assignment, Flag, Redirect, Simple
 from counterfoil.policy.shell_wrappers import base_name
 
@@ -81,6 +82,8 @@ def _command(simple: Simple, on: Bench, folders: tuple[str, ...], links: dict[st
         return part("command", "ask", f"may be what rule {rule} denies", simple.raw, rule)
     if rule := _first(loose, on.ask, surely=False):
         return part("command", "ask", f"rule {rule} asks", simple.raw, rule)
+    if rule := _behind(simple, (*on.deny, *on.ask)):
+        return part("command", "ask", f"may run what rule {rule} names", simple.raw, rule)
     if found := file_parts(simple, on, folders, links):
         return found
     if (why := danger(simple)) and not _unbound(on):
@@ -111,6 +114,14 @@ def _first(texts: tuple[str, ...], rules: tuple[Rule, ...], *, surely: bool) -> 
             if any(test(pattern, text) for text in texts):
                 return rule
     return None
+
+
+def _behind(simple: Simple, rules: tuple[Rule, ...]) -> Rule | None:
+    """The deny or ask rule over a command that this one may run. Rules over any program at all don't count."""
+    named = tuple(rule for rule in rules if rule.kind == "command" and not rule.specifier.startswith("*"))
+    if not named:
+        return None
+    return _first(tuple(_lowered(text) for text in tails(simple)), named, surely=False)
 
 
 def _views(text: str) -> tuple[str, ...]:
@@ -149,6 +160,10 @@ def _redirect(redirect: Redirect, on: Bench, folders: tuple[str, ...], links: di
         return part("path", "allow", "harmless", raw)
     if rule := rule_named(tool, on.deny):
         return part("path", "deny", f"denied by rule {rule}", raw, rule)
+    if redirect.writes and (name := hidden_protected(word, folders, on.place)):
+        return part("path", "ask", f"may write a protected file ({name})", raw)
+    if not redirect.writes and not on.bypass and (name := hidden_secret(word, folders, on.place)):
+        return part("path", "ask", f"may read credentials ({name})", raw)
     if not word.static or word.glob or (word.tilde and not word.text.startswith("~/")) or not folders:
         unknown = "the target of a redirection isn't known before it runs"
         return part("path", "allow" if _unbound(on) else "ask", unknown, raw)

@@ -6,7 +6,10 @@ import re
 
 from counterfoil.policy.names import names
 from counterfoil.policy.paths import Place, absolute, inside, is_protected, is_secret, uses
+from counterfoil.policy.rules import Rule
 from counterfoil.policy.ruling import Bench, Part, part, path_rule
+from counterfoil.policy.shell_danger import danger
+from counterfoil.policy.shell_hidden import hidden_protected, hidden_secret, holds_home, home_path, may_reach
 from counterfoil.policy.shell_readers import ALL_FILES, goes_deep, is_reader
 from counterfoil.policy.shell_values import Line, Simple, Word
 from counterfoil.policy.shell_wrappers import base_name
@@ -33,6 +36,8 @@ def working_folders(line: Line, place: Place) -> tuple[str, ...]:
         target = words[0] if words else Word(text="~", tilde=True)
         if name == "popd" or len(words) > 1 or not target.static or target.glob or target.text.startswith(("-", "+")):
             return ()
+        if target.tilde and target.text != "~" and not target.text.startswith("~/"):
+            return ()
         new = [absolute(target.text, folder, place.home, tilde=target.tilde) for folder in folders]
         folders = list(dict.fromkeys([*folders, *new]))
         if len(folders) > MAX_FOLDERS:
@@ -54,7 +59,7 @@ def _word_paths(word: Word, folders: tuple[str, ...], place: Place) -> list[str]
     if not word.static or not word.text:
         return []
     texts = [] if word.text.startswith("-") else [word.text]
-    texts += [tail for tail in re.split(r"[=@]", word.text)[1:] if tail]
+    texts += [tail for tail in re.split(r"[=@:]", word.text)[1:] if tail]
     if re.match(r"-[^-].", word.text):
         texts.append(word.text[2:])
     return [
@@ -69,14 +74,20 @@ def file_parts(simple: Simple, on: Bench, folders: tuple[str, ...], links: dict[
     if not folders and (writes or (len(simple.words) > 1 and name in _MOVES)) and not on.bypass:
         return part("path", "ask", "the folder that it runs in isn't known before it runs", simple.raw)
     hidden = [rule for rule in on.deny if rule.kind == "path" and rule.tool == "Read"]
-    if hidden and name not in _NAMES_ONLY and (found := _unseen(simple, name, str(hidden[0]))):
+    if hidden and name not in _NAMES_ONLY and (found := _unseen(simple, name, hidden, folders, on.place)):
+        return found
+    if not on.bypass and name not in _NAMES_ONLY and (found := _whole_home(simple, folders, on.place)):
+        return found
+    if found := _git_config(simple, name):
         return found
     if name in _MOVES and len(simple.words) == 1 and not on.bypass and not inside(on.place.home, on.place):
         return part("path", "ask", "goes outside the workspace", simple.raw)
-    reader = is_reader(simple)
+    reader = is_reader(simple) and danger(simple) is None
     if writes and not on.bypass and (found := _unknown_target(simple)):
         return found
     for word in simple.words[1:MAX_WORDS]:
+        if name not in _NAMES_ONLY and (found := _maybe(simple, word, on, folders, reader=reader)):
+            return found
         paths = tuple(_word_paths(word, folders, on.place))
         if found := _reads(simple, name, word, paths, on, links):
             return found
@@ -108,14 +119,54 @@ def _lost(simple: Simple, moved: bool) -> Part | None:
     return None
 
 
-def _unseen(simple: Simple, name: str, rule: str) -> Part | None:
-    """With a rule that denies reading: what may read that file without naming it."""
-    why = f"may read what rule {rule} denies"
+_READ_NAMED = ALL_FILES | names("grep egrep fgrep rgrep sed awk cp mv source find")
+
+
+def _unseen(simple: Simple, name: str, rules: list[Rule], folders: tuple[str, ...], place: Place) -> Part | None:
+    """With rules that deny reading: what may read such a file without naming it."""
     if goes_deep(simple):
-        return part("path", "ask", f"{why}: it goes through whole folders", simple.raw)
-    loose = any(not word.static or word.glob for word in simple.words[1:])
-    if loose and (name in ALL_FILES or name in ("grep", "egrep", "fgrep", "sed", "awk", "cp", "mv", "source", "find")):
+        why = f"may read what rule {rules[0]} denies: it goes through whole folders"
         return part("path", "ask", why, simple.raw)
+    for word in simple.words[1:MAX_WORDS]:
+        if not word.static and name not in _READ_NAMED:
+            continue
+        for rule in rules:
+            if (word.glob or not word.static) and may_reach(word, rule, folders, place):
+                return part("path", "ask", f"may read what rule {rule} denies", simple.raw)
+    return None
+
+
+def _whole_home(simple: Simple, folders: tuple[str, ...], place: Place) -> Part | None:
+    """A program that goes through whole folders, sent through the person's home."""
+    if not goes_deep(simple) or any("x" in w.text[:3] for w in simple.words[1:2] if simple.program == "tar"):
+        return None
+    for word in simple.words[1:MAX_WORDS]:
+        named = home_path(word, place)
+        for path in (named,) if named else _word_paths(word, folders, place):
+            if holds_home(path, place):
+                return part("path", "ask", "goes through the home folder, where credentials are", simple.raw)
+    return None
+
+
+def _git_config(simple: Simple, name: str) -> Part | None:
+    """`git config` writes a protected file without naming it."""
+    words = [word.text for word in simple.words[1:]]
+    if name != "git" or "config" not in words[:6]:
+        return None
+    after = words[words.index("config") + 1 :]
+    if after[:1] and (after[0].startswith(("--get", "--list")) or after[0] in ("-l", "get", "list")):
+        return None
+    if any(not w.startswith("-") and w not in (".", "config") for w in words[: words.index("config")][:1]):
+        return None
+    return part("path", "ask", "protected (git's configuration)", simple.raw)
+
+
+def _maybe(simple: Simple, word: Word, on: Bench, folders: tuple[str, ...], *, reader: bool) -> Part | None:
+    """A word that may be a credential store or, for what isn't a reader, a protected file."""
+    if not on.bypass and (found := hidden_secret(word, folders, on.place)):
+        return part("path", "ask", f"may be protected (credentials, {found})", simple.raw)
+    if not reader and (found := hidden_protected(word, folders, on.place)):
+        return part("path", "ask", f"may be protected ({found})", simple.raw)
     return None
 
 

@@ -33,6 +33,9 @@ _SECRET_PAIRS = frozenset(
      (".cargo", "credentials.toml")}
 )  # fmt: skip
 
+GUARDED_NAMES = tuple(sorted(_FOLDERS | _FILES | {name for pair in _PAIRS | _SECRET_PAIRS for name in pair}))
+"""Every name that makes a path protected or a credential store, alone or in a pair."""
+
 
 class Place(Value, frozen=True, kw_only=True):
     """Where a call is judged: the workspace's root and the person's home, both absolute, symlinks resolved."""
@@ -128,6 +131,7 @@ def absolute(text: str, folder: str, home: str, *, tilde: bool) -> str:
 
 
 __all__ = [
+    "GUARDED_NAMES",
     "Place",
     "absolute",
     "inside",

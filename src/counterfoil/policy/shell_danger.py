@@ -41,8 +41,6 @@ _OPTIONS: dict[str, Dangerous] = {
     "sftp": _D(letters="oSFJbD", words=()),
     "go": _D(words=("-exec", "-toolexec", "-vettool", "-overlay", "-modfile")),
     "cargo": _D(words=("--config",)),
-    "npm": _D(words=("--script-shell", "--node-options", "--userconfig", "--globalconfig", "--prefix")),
-    "pnpm": _D(words=("--script-shell", "--node-options", "--config", "--dir")),
     "yarn": _D(words=("--script-shell", "--use-yarnrc", "--cwd")),
     "make": _D(letters="fCI", words=("--eval", "--file", "--makefile", "--directory", "--include-dir")),
     "gcc": _D(letters="B", words=("-wrapper", "-fplugin")),
@@ -56,6 +54,16 @@ _OPTIONS: dict[str, Dangerous] = {
     "journalctl": _D(words=("--rotate", "--vacuum-size", "--vacuum-time", "--cursor-file")),
     "gh": _D(words=("--editor", "--web", "alias", "extension", "config")),
     "ip": _D(letters="b", words=("netns", "exec")),
+    "cmake": _D(letters="EPC", words=("--build", "--install")),
+    "ctags": _D(words=("--options", "--options-maybe")),
+    "capsh": _D(words=("--", "==", "--shell")),
+    "dpkg": _D(words=("--pre-invoke", "--post-invoke", "--status-logger", "--path-include")),
+    **dict.fromkeys(("apt", "apt-get", "aptitude"), _D(letters="oc", words=("--option", "--config-file"))),
+    "install": _D(words=("--strip-program",)),
+    "ansible": _D(letters="amM", words=("--args", "--module-name", "--module-path")),
+    **dict.fromkeys(("npx", "npm", "pnpm"), _D(letters="", words=("--call", "--script-shell", "--node-options",
+                    "--userconfig", "--globalconfig", "--prefix", "--config", "--dir"))),
+    **dict.fromkeys(("nix", "nix-shell"), _D(letters="c", words=("--run", "--command", "--expr", "shell", "develop"))),
 }  # fmt: skip
 _INLINE: dict[str, str] = {
     "python": "ci", "pypy": "ci", "perl": "eEnpiMm", "ruby": "enpri", "node": "eprii", "nodejs": "eprii", "php": "rBRE",
@@ -70,7 +78,7 @@ _ALWAYS: dict[str, str] = {
     **dict.fromkeys(
         names(
             "setarch linux32 linux64 i386 x86_64 prlimit setpriv choom perf ssh-agent run-parts systemd-cat "
-            "systemd-inhibit xvfb-run uclampset runcon ld.so socat m4 dc"
+            "systemd-inhibit xvfb-run uclampset runcon ld.so socat m4 dc logrotate pdsh"
         ),
         "runs another program",
     ),
@@ -105,6 +113,8 @@ _VARIABLES = re.compile(
     r"|LUA_.*|PHP.*|LESS.*|MANOPT|MAKEFLAGS|MFLAGS|GNUMAKEFLAGS|MAKEFILES|CC|CXX|LD|AR|RUSTC.*|RUSTDOC.*|CARGO_.*"
     r"|GO[A-Z]+|GCC_.*|COMPILER_PATH|PIP_.*|UV_.*|DOCKER_.*|KUBECONFIG|SSH_.*|SUDO_.*|TAR_OPTIONS|GREP_OPTIONS|CURL_HOME"
     r"|WGETRC|RIPGREP_CONFIG_PATH|XDG_CONFIG_.*|XDG_DATA_.*|OPENSSL_.*|GCONV_PATH|LOCPATH|TERMINFO.*|INPUTRC|HIST.*"
+    r"|.*_(?:HOME|CONFIG|CONFIG_FILE|CONFIG_DIR|PATH|FILE|ARGS|FLAGS|CMD|COMMAND|OPTIONS|PLUGINS?|PROGRAM|TOOL|SHELL"
+    r"|HOOKS?|WRAPPER|LAUNCHER|PRELOAD|LOADER|RC|CC|CXX)|[A-Z]*FLAGS|ANSIBLE_.*|CMAKE_.*|GRADLE_.*|MAVEN_.*|TF_CLI_.*"
     r"|BUNDLE_.*|GEM_.*|VIM.*|EXINIT|ZDOTDIR|RSYNC_.*|MAIL.*|.*PROXY|.*_proxy|VIRTUAL_ENV|TMUX.*|GNUPGHOME|_"
 )
 _SETS_VARIABLES = names("export declare typeset local readonly read printf mapfile readarray getopts unset wait")
@@ -113,6 +123,13 @@ _SED_SAFE = re.compile(
     r"(?:[0-9$]+(?:,[0-9$]+)?|/[^/\\]*/)?(?:[pdq=]|s([/|#,])(?:(?!\1)[^\\\n]|\\[^\n])*\1(?:(?!\1)[^\\\n]|\\[^\n])*\1[gpiI0-9]*)"
 )
 _SED_OPTIONS = re.compile(r"-[nErszu]+|--(?:quiet|silent|regexp-extended|null-data)|-e|--expression")
+
+
+_MAKE_SETS = re.compile(r"[A-Za-z_.][\w.]*\s*(?:::|:|\+|\?|!)?=")
+_HARMLESS_WORDS = names("-u -B -s -S -O -OO -q -w -b -bb --no-warnings --enable-source-maps")
+"""Options of interpreters that take no value: a file's name behind them ends the interpreter's own words."""
+_RUN_MODULES = names("timeit pdb trace profile cProfile runpy code idlelib webbrowser pty cmd")
+"""Modules of the standard library that run what they are given."""
 
 
 def variable_danger(assignment: Assignment) -> str | None:
@@ -129,6 +146,10 @@ def danger(command: Simple) -> str | None:
     found = _builtin(name, rest) or _inline(name, rest)
     if found or name in _ALWAYS:
         return found or f"{name} {_ALWAYS[name]}"
+    if re.match(r"ld(?:-linux|-musl|-\d|64\.so|\.so)", name):
+        return f"{name} runs another program"
+    if name in ("make", "gmake", "ninja") and (set_ := next((w for w in rest if _MAKE_SETS.match(w.text)), None)):
+        return f"make {set_.raw} can change what runs"
     if name == "git":
         return _unclear(name, rest) or _git(rest)
     if name in ("sed", "gsed"):
@@ -215,7 +236,7 @@ def _inline(name: str, words: tuple[Word, ...]) -> str | None:
         return None
     if not words:
         return f"{name} runs what it reads"
-    for word in words:
+    for at, word in enumerate(words):
         text = word.text
         if not word.static and text[0] == "\ue000":
             return f"{name} runs what isn't known before it runs"
@@ -225,9 +246,17 @@ def _inline(name: str, words: tuple[Word, ...]) -> str | None:
             return f"{name} {text} runs a program from the command line"
         if re.match(r"-[^-]", text) and not text.startswith("-m") and set(letters) & set(text[1:]):
             return f"{name} {text} runs a program from the command line"
-        if not text.startswith("-") or (text == "-m" and name.startswith(("python", "pypy"))):
+        if text == "-m" and name.startswith(("python", "pypy")):
+            module = words[at + 1].text if at + 1 < len(words) else ""
+            return f"python -m {module} runs what it is given" if module in _RUN_MODULES else None
+        if not text.startswith("-") and (at == 0 or not _may_take(words[at - 1].text)):
             return None
     return None if words[-1].text in ("--version", "-V", "-v", "--help", "-h") else f"{name} runs what it reads"
+
+
+def _may_take(option: str) -> bool:
+    """May this word be an option whose value is the next word?"""
+    return option.startswith("-") and option not in _HARMLESS_WORDS and "=" not in option
 
 
 def _git(words: tuple[Word, ...]) -> str | None:

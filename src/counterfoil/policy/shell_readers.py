@@ -21,8 +21,14 @@ ALL_FILES = names(
     "sort uniq cut diff cmp comm paste fold expand rev column"
 )
 """Readers each of whose plain words is a file."""
-SEARCHERS = names("rg ag ack tar zip rsync scp 7z")
+SEARCHERS = names("rg ag ack rgrep tar zip rsync scp 7z cpio pax ar bsdtar mksquashfs")
 """These go through whole folders by themselves."""
+_CLUSTERED = {
+    **dict.fromkeys(("grep", "egrep", "fgrep", "zgrep"), "rRd"),
+    **dict.fromkeys(("cp", "diff"), "rRa"),
+    **dict.fromkeys(("gzip", "gunzip", "zcat", "xz", "zstd", "bzip2"), "r"),
+}
+"""Programs that go through folders with one of these letters."""
 _SECOND_WRITES = frozenset({"uniq", "xxd"})
 
 
@@ -45,9 +51,12 @@ def goes_deep(command: Simple) -> bool:
     texts = [word.text for word in command.words[1:]]
     if name in SEARCHERS:
         return True
-    if name in ("grep", "egrep", "fgrep", "cp", "diff"):
+    if name in ("docker", "podman", "buildah", "nerdctl"):
+        return "build" in texts or "bud" in texts
+    if name in _CLUSTERED:
         return any(
-            t.startswith("--rec") or t.startswith("--arch") or (t[:1] == "-" and t[:2] != "--" and set(t) & set("rRa"))
+            t.startswith(("--rec", "--arch", "--dir", "--dereference-r"))
+            or (t[:1] == "-" and t[:2] != "--" and set(t) & set(_CLUSTERED[name]))
             for t in texts
         )
     return name == "git" and "grep" in texts
