@@ -242,3 +242,19 @@ def test_a_session_that_cannot_be_read_hides_no_learned_rule(cli: Cli) -> None:
     Grants(cli.state).add(str(cli.workspace), StandingGrant(rule="Bash(ls)"))
     listed = cli("permissions", "list")
     assert listed.code == 0 and "Bash(ls)" in listed.out and "can't be read" in listed.err
+
+
+def test_a_rule_over_a_tool_that_is_not_there_and_a_file_that_is_not_read_are_said(cli: Cli) -> None:
+    configure(cli, '[permissions]\ndeny = ["Wriet", "Bash", "mcp__x"]\n', project=True)
+    shown = cli("config", "check")
+    assert "'Wriet' names no tool" in shown.err
+    assert "mcp__x'" not in shown.err and "'Bash'" not in shown.err
+    below = cli.workspace / "part"
+    below.mkdir()
+    shown = cli("config", "check", "--workspace", str(below))
+    assert "isn't read: the workspace is" in shown.err and f"--workspace {cli.workspace}" in shown.err
+
+
+def test_a_host_written_so_that_a_rule_could_miss_it_is_no_host(cli: Cli) -> None:
+    shown = cli("config", "check", "--call", "WebFetch(http://ev%69l.com/x)", "--allow", "WebFetch(domain:ev%69l.com)")
+    assert shown.code == 2 or not shown.out.startswith("allow"), shown

@@ -55,7 +55,7 @@ def load_settings(workspace: Path | None = None, flags: Flags | None = None, *, 
     _state_dir = settings.state_dir
     logs.set_up()
     for problem in settings.problems if warn else ():
-        faults.say(f"warning: {problem}")
+        faults.say(f"warning: {problem}" + (f" ({problem.hint})" if problem.hint else ""))
     return settings
 
 

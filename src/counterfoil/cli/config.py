@@ -12,7 +12,7 @@ from counterfoil.cli import exits, options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from counterfoil.config import Flags, Report
+    from counterfoil.config import Flags, Report, Settings
 
 _Call = Annotated[
     str | None,
@@ -66,11 +66,23 @@ def check(
     place = folder(workspace)
     read, settings = examine(place, os.environ, flags)
     report = explain(read, settings, project_offer(read, place))
+    _warn_of_names(settings, place)
     if as_json:
         print_json(report)
     else:
         _print(report)
     return exits.USAGE if any(p.fatal for p in report.problems) else exits.DONE
+
+
+def _warn_of_names(settings: Settings, workspace: Path) -> None:
+    """Say which rules name a tool that isn't there: a misspelt deny denies nothing."""
+    import os
+
+    from counterfoil.cli import faults
+    from counterfoil.service.judge import unknown_names
+
+    for rule, known in unknown_names(settings, workspace, os.environ):
+        faults.say(f"warning: rule {rule!r} names no tool that is known here (known: {known}, mcp__…)")
 
 
 def _judge(call: str, flags: Flags, workspace: Path, *, as_json: bool) -> int:

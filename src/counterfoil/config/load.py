@@ -122,7 +122,26 @@ def examine(workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) ->
     unread: list[str] = []
     if not settings.compat.claude:
         unread = [str(path) for _, path in ecosystem_files(workspace, _home(env)) if path.exists()]
+    problems += _above(workspace)
     return read, msgspec.structs.replace(settings, unread=tuple(unread), problems=(*settings.problems, *problems))
+
+
+def _above(workspace: Path) -> list[Problem]:
+    """A warning where the repository that the workspace is a folder of has a file of its own, which isn't read."""
+    if (workspace / ".git").exists():
+        return []
+    for folder in workspace.resolve().parents:
+        place = folder / ".counterfoil" / FILE
+        if place.is_file():
+            text, hint = (
+                f"isn't read: the workspace is {workspace}",
+                f"to have its rules hold, use --workspace {folder}",
+            )
+            source = Source(tier="project", place=str(place))
+            return [Problem(source=source, field="", text=text, hint=hint, fatal=False)]
+        if (folder / ".git").exists():
+            break
+    return []
 
 
 def _trust(read: list[Tier], workspace: Path, state_dir: Path) -> tuple[TrustState, list[Problem]]:

@@ -14,6 +14,7 @@ from counterfoil.identity import SessionID, ToolCallID
 from counterfoil.policy.bash import shell_paths
 from counterfoil.policy.paths import Place
 from counterfoil.policy.permissions import CallFacts, Decision, decide
+from counterfoil.policy.rules import as_rules
 from counterfoil.ports import Targets, ToolContext
 from counterfoil.service.grants import Grants
 from counterfoil.service.rules import rules_of
@@ -56,6 +57,17 @@ def judge(text: str, settings: Settings, workspace: Path, env: Mapping[str, str]
     facts = CallFacts(tool=tool_name, read_only=read_only, targets=targets, links=links)
     learned = tuple(grant.rule for grant in Grants(settings.state_dir).of(str(workspace)))
     return decide(facts, rules_of(settings), mode or settings.permissions.mode, place=place, grants=learned)
+
+
+def unknown_names(settings: Settings, workspace: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Each rule over a tool that isn't among those built in, with the names that are."""
+    from counterfoil.tools import BuiltinTools
+
+    known = [spec.name for spec in BuiltinTools(workspace, environment=env).specs]
+    lists = rules_of(settings)
+    rules = as_rules((*lists.deny, *lists.ask, *lists.allow))
+    named = [rule for rule in rules if not any(rule.names(name) for name in known)]
+    return [(rule.text, ", ".join(sorted(known))) for rule in named if not rule.tool.startswith("mcp__")]
 
 
 def _split(text: str) -> tuple[str, str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urljoin, urlsplit
@@ -138,6 +139,10 @@ async def _answer(client: httpx.AsyncClient, request: httpx.Request, url: str) -
         await response.aclose()
 
 
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+"""Nothing that a program behind this one may read as another host: no `%69`, no blanks."""
+
+
 def _parsed(url: str) -> tuple[str, str, int]:
     """Scheme, host and port. Raises `ToolFailure` for what is no plain web address."""
     try:
@@ -153,6 +158,8 @@ def _parsed(url: str) -> tuple[str, str, int]:
         ascii_host = host if ":" in host else host.encode("idna").decode().lower().rstrip(".")
     except UnicodeError as fault:
         raise ToolFailure(f"not a host: {host!r}", executed="no") from fault
+    if ":" not in ascii_host and not _HOST.fullmatch(ascii_host):
+        raise ToolFailure(f"not a host: {host!r}", executed="no", hint="write its letters plainly")
     return parts.scheme, ascii_host, port or (443 if parts.scheme == "https" else 80)
 
 
