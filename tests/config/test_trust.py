@@ -118,6 +118,24 @@ def test_a_script_that_would_never_end_or_is_huge_is_no_fault(project: Project) 
     assert project.settings().trust == "changed"
 
 
+def test_scripts_that_a_script_or_a_runner_takes_up_are_covered_in_turn(project: Project) -> None:
+    project.hook("./first.sh && make check")
+    files = {
+        "first.sh": "#!/bin/sh\n. tools/second.sh\n",
+        "tools/second.sh": "python3 -m tools.third\n",
+        "tools/third.py": "from tools import fourth\n",
+        "tools/fourth.py": "",
+        "Makefile": "check:\n\t./fifth\n",
+        "fifth": "#!/usr/bin/env node\n",
+    }
+    for name, text in files.items():
+        project.write(name, text)
+    for name, text in files.items():
+        project.trusted()
+        project.write(name, text + "# more\n")
+        assert project.settings().trust == "changed", name
+
+
 def test_files_that_no_hook_names_are_no_change(project: Project) -> None:
     project.hook("sh hooks/check.sh")
     project.write("hooks/check.sh")

@@ -75,6 +75,8 @@ def _show(place: Path, offer: Offer) -> None:
             print_line(f"    header {visible_line(name)}: {visible_line(value)}")
     for script in offer.scripts:
         print_line(f"  script {visible_line(script)}")
+    if offer.hooks:
+        print_line("what these programs load without naming it in one of these files is not covered")
 
 
 def _confirmed() -> bool:
