@@ -119,13 +119,14 @@ def test_a_script_that_would_never_end_or_is_huge_is_no_fault(project: Project) 
 
 
 def test_scripts_that_a_script_or_a_runner_takes_up_are_covered_in_turn(project: Project) -> None:
-    project.hook("./first.sh && make check")
+    project.hook("./first.sh && make check && python3 -m tools.sixth")
     files = {
         "first.sh": "#!/bin/sh\n. tools/second.sh\n",
         "tools/second.sh": "python3 -m tools.third\n",
         "tools/third.py": "from tools import fourth\n",
         "tools/fourth.py": "",
         "Makefile": "check:\n\t./fifth\n",
+        "tools/sixth/__main__.py": "",
         "fifth": "#!/usr/bin/env node\n",
     }
     for name, text in files.items():

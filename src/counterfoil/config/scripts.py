@@ -18,7 +18,27 @@ _MAX_WORDS = 200
 _MAX_FOLDERS = 5
 MAX_FILES = 200
 MAX_TEXT = 1_000_000
-SUFFIXES = frozenset(".sh .bash .zsh .fish .py .js .mjs .cjs .ts .mts .rb .pl .lua .php .mk .jq .awk".split())
+SUFFIXES = frozenset(
+    [
+        ".sh",
+        ".bash",
+        ".zsh",
+        ".fish",
+        ".py",
+        ".js",
+        ".mjs",
+        ".cjs",
+        ".ts",
+        ".mts",
+        ".rb",
+        ".pl",
+        ".lua",
+        ".php",
+        ".mk",
+        ".jq",
+        ".awk",
+    ]
+)
 _PACKAGE = ("package.json",)
 _RUNNERS: dict[str, tuple[str, ...]] = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
@@ -56,14 +76,20 @@ def _loaded(path: str, root: str) -> Iterator[str]:
     suffix = Path(path).suffix
     if suffix not in SUFFIXES and not _is_script(path):
         return
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         text = file.read(MAX_TEXT).decode("utf-8", "replace")
     for word in dict.fromkeys(_WORD.findall(_ROOT.sub(lambda match: root, text))):
         for folder in dict.fromkeys((root, str(Path(path).parent))):
-            for name in (word, f"{word}{suffix}", f"{word.replace('.', '/')}{suffix}"):
+            for name in (word, f"{word}{suffix}", *_modules(word)):
                 for other in _below(root, folder, name):
                     if Path(other).suffix in SUFFIXES or _is_script(other):
                         yield other
+
+
+def _modules(word: str) -> tuple[str, ...]:
+    """The files of a Python module, as `python -m` and `import` name it."""
+    place = word.replace(".", "/")
+    return f"{place}.py", f"{place}/__init__.py", f"{place}/__main__.py"
 
 
 def _is_script(path: str) -> bool:
@@ -91,6 +117,8 @@ def _named(hook: HookDefinition, root: str) -> Iterator[str]:
     for name in dict.fromkeys(name for word in words for name in _RUNNERS.get(word.rsplit("/", 1)[-1], ())):
         yield from _below(root, root, name)
     folders: list[str] = []
+    for name in (name for word in words if " -m" in hook.command for name in _modules(word)):
+        yield from _below(root, root, name)
     for word in words:
         for path in _below(root, root, word):
             yield path
