@@ -134,7 +134,8 @@ def test_a_session_from_the_first_prompt_to_the_same_screen_again(terminal: Term
     terminal.tmux("resize-window", "-t", "0", "-x", "60", "-y", "20")
     terminal.until("Done. One was done, one was not.")
     terminal.tmux("resize-window", "-t", "0", "-x", "80", "-y", "24")
-    before = above_the_prompt(terminal.until("Done. One was done, one was not.", "completed"))
+    whole = ("❯ Make it greet", "Done. One was done, one was not.", "completed")
+    before = above_the_prompt(terminal.until(*whole))
 
     terminal.keys("/quit", "Enter")
     terminal.until("session ses_")
@@ -145,8 +146,7 @@ def test_a_session_from_the_first_prompt_to_the_same_screen_again(terminal: Term
     terminal.keys("/sessions", "Enter")
     terminal.until("Make it greet")
     terminal.keys("Enter")
-    terminal.until("Done. One was done, one was not.", "completed")
-    assert above_the_prompt(terminal.screen()) == before
+    assert above_the_prompt(terminal.until(*whole)) == before
     terminal.keys("C-c")
     terminal.keys("C-c")
     terminal.until("session ses_")

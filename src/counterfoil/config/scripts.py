@@ -12,33 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from counterfoil.hooks.definition import HookDefinition
+from counterfoil.policy.names import names
 
 MAX_BYTES = 16_000_000
 _MAX_WORDS = 200
 _MAX_FOLDERS = 5
 MAX_FILES = 200
 MAX_TEXT = 1_000_000
-SUFFIXES = frozenset(
-    [
-        ".sh",
-        ".bash",
-        ".zsh",
-        ".fish",
-        ".py",
-        ".js",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".mts",
-        ".rb",
-        ".pl",
-        ".lua",
-        ".php",
-        ".mk",
-        ".jq",
-        ".awk",
-    ]
-)
+SUFFIXES = names(".sh .bash .zsh .fish .py .js .mjs .cjs .ts .mts .rb .pl .lua .php .mk .jq .awk")
 _PACKAGE = ("package.json",)
 _RUNNERS: dict[str, tuple[str, ...]] = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
