@@ -258,3 +258,9 @@ def test_a_rule_over_a_tool_that_is_not_there_and_a_file_that_is_not_read_are_sa
 def test_a_host_written_so_that_a_rule_could_miss_it_is_no_host(cli: Cli) -> None:
     shown = cli("config", "check", "--call", "WebFetch(http://ev%69l.com/x)", "--allow", "WebFetch(domain:ev%69l.com)")
     assert shown.code == 2 or not shown.out.startswith("allow"), shown
+
+
+def test_a_dropped_prompt_is_no_success(cli: Cli) -> None:
+    configure(cli, '[[hooks.UserPromptSubmit]]\ncommand = "echo nope >&2; exit 2"\n')
+    done = cli("run", "go", "--provider", "scripted", "--script", cli.script({"text": "done"}))
+    assert (done.code, done.out) == (1, "") and "nope" in done.err

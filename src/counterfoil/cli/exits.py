@@ -17,9 +17,11 @@ HELP = "Exit codes: 0 done, 1 failed, 2 usage or configuration, 75 parked on a q
 
 
 def of_outcome(outcome: RunOutcome) -> int:
-    """The exit code for the end of a run."""
+    """The exit code for the end of a run. A prompt that a hook dropped, so that nothing was done, is a failure."""
     if outcome.parked:
         return PARKED
+    if outcome.stop_reason == "hook_stopped" and not outcome.usage.requests:
+        return FAILED
     if outcome.stop_reason in ("end_turn", "hook_stopped"):
         return DONE
     return INTERRUPTED if outcome.stop_reason == "cancelled" else FAILED
