@@ -135,6 +135,23 @@ async def test_an_answer_for_the_session_learns_the_rule_that_was_shown_until_it
         await client.revoke_grant(session, grant.rule)
 
 
+async def test_a_rule_that_a_person_wrote_is_learned_in_place_of_the_one_shown(world: World) -> None:
+    served = await world.serve(turns(WRITE, WRITE, end="done"))
+    client = served.client()
+    session = await begin(client)
+    found = await asked(client, session)
+    for bad in ("Bash(rm *)", "Write(", "x" * 400, "*"):
+        with pytest.raises(UsageError):
+            await client.answer(found.ask.ask_id, "allow", scope="session", rule=bad)
+    with pytest.raises(UsageError):
+        await client.answer(found.ask.ask_id, "allow", rule="Edit(/**)")
+    assert (await asked(client, session)).ask.ask_id == found.ask.ask_id, "it is still open"
+    await client.answer(found.ask.ask_id, "allow", scope="session", rule="Edit(/**)")
+    assert (await finished(client, session)).stop_reason == "end_turn", "the second call wasn't asked about"
+    (grant,) = await client.list_grants(session)
+    assert (grant.rule, grant.ask_id) == ("Edit(/**)", found.ask.ask_id) and found.ask.rule != grant.rule
+
+
 async def test_asks_of_all_sessions_are_listed_and_those_of_one_alone(world: World) -> None:
     client = (await world.serve(turns(WRITE))).client()
     sessions = [await begin(client) for _ in range(3)]

@@ -62,10 +62,12 @@ class Played:
         """Whether everything that was added has been taken."""
         return self._queue.empty()
 
-    async def answer(self, ask: AskID, verdict: ev.Verdict, *, scope: ev.Scope = "once", note: str = "") -> None:
+    async def answer(
+        self, ask: AskID, verdict: ev.Verdict, *, scope: ev.Scope = "once", note: str = "", rule: str = ""
+    ) -> None:
         if ask not in self._asks:
             raise UsageError("the ask is closed")
-        self.answers.append((ask, verdict, scope, note))
+        self.answers.append((ask, verdict, scope, note or rule))
         of = self._asks.pop(ask)
         receipt = ev.Receipt(
             ask_id=ask,

@@ -115,6 +115,22 @@ async def test_always_is_offered_only_with_the_rule_that_is_learned(tmp_path: Pa
             assert [scope for _, _, scope, _ in link.answers] == (["always"] if rule else [])
 
 
+async def test_the_rule_of_always_can_be_changed_before_it_is_learned(tmp_path: Path) -> None:
+    time = SetTime()
+    arguments = {"command": "make test"}
+    link = Played([*begun(), accepted("a", "Bash", arguments), asks("a", "Bash", arguments, rule="Bash(make test)")])
+    app = CounterfoilApp(link, session=SESSION, clock=time)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await asked(pilot, app)
+        time.passes(2 * QUIET)
+        await pilot.press("t", "escape")
+        await pilot.pause()
+        assert not link.answers, "back to the question"
+        await pilot.press("t", "left", *"ing", "enter")
+        await until(pilot, lambda: bool(link.answers))
+        assert link.answers == [("ask_a", "allow", "always", "Bash(make testing)")]
+
+
 async def test_a_key_that_was_made_before_the_question_was_painted_does_nothing(tmp_path: Path) -> None:
     time = SetTime()
     app = client(tmp_path, TWO_ASKS, time=time)

@@ -145,6 +145,7 @@ async def answer(app: Application, caller: Caller, request: pb.AnswerRequest) ->
         _one_of(request.verdict, Verdict, "verdict"),
         scope=_one_of(request.scope or "once", Scope, "scope"),
         note=request.note,
+        rule=request.rule,
         idempotency_key=request.idempotency_key,
     )
     return pb.AnswerResponse(receipt=_records(records.Receipt, receipt))

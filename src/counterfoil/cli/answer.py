@@ -28,6 +28,9 @@ def answer(
     scope: Annotated[
         options.Scope, typer.Option("--scope", help="Allow for this once, or learn the rule that the question shows.")
     ] = options.Scope.once,
+    rule: Annotated[
+        str, typer.Option("--rule", metavar="RULE", help="Learn this in place of the rule shown.", show_default=False)
+    ] = "",
     key: _Key = None,
     wait: _Wait = 30.0,
     state_dir: options.StateDir = None,
@@ -36,7 +39,7 @@ def answer(
     from counterfoil.cli.compose import state_settings, with_service
     from counterfoil.cli.settling import Given, settle
 
-    given = Given(ask=ask, word=verdict.value, note=note, scope=scope.value, key=key, wait=wait)
+    given = Given(ask=ask, word=verdict.value, note=note, scope=scope.value, rule=rule, key=key, wait=wait)
     _tell(with_service(state_settings(state_dir), lambda local: settle(local, given)))
     return exits.DONE
 

@@ -44,6 +44,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     note: str
     scope: Scope
+    rule: str
     key: str | None
     wait: float
 
@@ -69,6 +70,7 @@ async def settle(local: LocalService, given: Given) -> Answered:
         verdict=verdict_for(view.ask, given.word),
         scope=given.scope,
         note=clean_text(given.note),
+        rule=given.rule,
         idempotency_key=clean_text(given.key or secrets.token_hex(16)),
         principal=compose.principal(),
     )
@@ -138,6 +140,7 @@ async def _directly(local: LocalService, session_id: SessionID, letter: AnswerLe
             letter.verdict,
             principal=letter.principal,
             note=letter.note,
+            rule=letter.rule,
             scope=letter.scope,
             idempotency_key=letter.idempotency_key,
         )

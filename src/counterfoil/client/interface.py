@@ -150,9 +150,19 @@ class Approvals(Protocol):
         ...
 
     async def answer(
-        self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "", idempotency_key: str = ""
+        self,
+        ask: AskID,
+        verdict: Verdict,
+        *,
+        scope: Scope = "once",
+        note: str = "",
+        rule: str = "",
+        idempotency_key: str = "",
     ) -> Receipt:
         """Settle an ask: releases or refuses exactly the call that it shows. `note` goes to the model with a denial.
+
+        With a scope beyond this once the rule that the ask shows is learned, or `rule` in its place (over the same
+        tool; from whoever may drive the session).
 
         The same verdict with the same key is one answer, and returns the receipt again. Raises `AskNotFound`,
         `AskIsSettled` with the receipt that won, `AskWithdrawn`; then nothing changed.

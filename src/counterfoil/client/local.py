@@ -169,10 +169,17 @@ class LocalClient:
         return await self._app.get_ask(self._caller, ask)
 
     async def answer(
-        self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "", idempotency_key: str = ""
+        self,
+        ask: AskID,
+        verdict: Verdict,
+        *,
+        scope: Scope = "once",
+        note: str = "",
+        rule: str = "",
+        idempotency_key: str = "",
     ) -> Receipt:
         return await self._app.answer(
-            self._caller, ask, verdict, scope=scope, note=note, idempotency_key=idempotency_key
+            self._caller, ask, verdict, scope=scope, note=note, rule=rule, idempotency_key=idempotency_key
         )
 
     async def list_grants(self, session: SessionID) -> tuple[LearnedRule, ...]:

@@ -28,7 +28,10 @@ from counterfoil.events import (
     Scope,
     Verdict,
 )
+from counterfoil.events.codec import clean_text
 from counterfoil.identity import AskID, Digest
+from counterfoil.policy.learn import edited_rule
+from counterfoil.policy.rules import RuleError
 from counterfoil.state import OpenCall
 
 log = logging.getLogger("counterfoil.engine")
@@ -166,13 +169,14 @@ async def settle(
     principal: Principal,
     scope: Scope = "once",
     note: str = "",
+    rule: str = "",
     idempotency_key: str | None = None,
 ) -> Receipt:
     """Answer the ask: exactly the call that it shows, with exactly the arguments that it shows.
 
     Whoever waits for the answer gets it, also where the caller is cancelled meanwhile. Raises `AskIsSettled` (with
     the receipt that won), `AskWithdrawn`, `AskNotFound`; then nothing changed. The same verdict with the same key
-    is one answer.
+    is one answer. `rule`: what the person wrote in place of the rule that the ask shows.
     """
     found: list[Receipt] = []
     late: list[Receipt] = []
@@ -188,9 +192,9 @@ async def settle(
             receipt = _receipt(ask, refusal(ask), TIMED_OUT, now)
             late.append(receipt)
         else:
-            _check(ask, verdict, scope)
+            wanted = _check(ask, verdict, scope, rule)
             receipt = _receipt(ask, verdict, principal, now, scope, note, idempotency_key)
-            learned.extend(_learned(ask, receipt))
+            learned.extend(_learned(receipt, wanted))
         found.append(receipt)
         return [AskSettled(receipt=receipt), *disposed(ctx.state, ask, _BECOMES[receipt.verdict, _held(ask)]), *learned]
 
@@ -249,19 +253,27 @@ def _tell(ctx: Context, ask_id: AskID, learned: list[GrantChanged]) -> None:
         waiter.set_result(receipt)
 
 
-def _check(ask: Ask, verdict: Verdict, scope: Scope) -> None:
-    """Raise `UsageError` for an answer that the ask doesn't offer."""
+def _check(ask: Ask, verdict: Verdict, scope: Scope, rule: str) -> str | None:
+    """The rule that an answer may learn. Raises `UsageError` for an answer that the ask doesn't offer."""
     if scope != "once" and ask.rule is None:
         raise UsageError(f"no rule can be learned from ask {ask.ask_id}", hint="answer it for this once")
     if verdict not in ask.choices:
         raise UsageError(f"ask {ask.ask_id} offers {', '.join(ask.choices)}; the answer was {verdict}")
+    if not rule or ask.rule is None or scope == "once":
+        if rule:
+            raise UsageError("only an answer for the session or for good learns a rule", hint="say for how long")
+        return ask.rule
+    try:
+        return edited_rule(clean_text(rule), ask.rule)
+    except RuleError as fault:
+        raise UsageError(fault.message, hint=fault.hint) from fault
 
 
-def _learned(ask: Ask, receipt: Receipt) -> list[GrantChanged]:
-    """The rule that an allowing answer with a wider scope than this once learns: the one that the ask showed."""
-    if receipt.verdict != "allow" or receipt.scope == "once" or ask.rule is None:
+def _learned(receipt: Receipt, rule: str | None) -> list[GrantChanged]:
+    """The rule that an allowing answer with a wider scope than this once learns: as it was shown, or as written."""
+    if receipt.verdict != "allow" or receipt.scope == "once" or rule is None:
         return []
-    return [GrantChanged(rule=ask.rule, scope=receipt.scope, ask_id=ask.ask_id, decided_by=receipt.decided_by)]
+    return [GrantChanged(rule=rule, scope=receipt.scope, ask_id=receipt.ask_id, decided_by=receipt.decided_by)]
 
 
 def _settled_before(ctx: Context, ask_id: AskID, verdict: Verdict, key: str | None) -> Receipt:

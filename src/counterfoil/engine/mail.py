@@ -42,6 +42,7 @@ class AnswerLetter(Value, frozen=True, kw_only=True, tag_field="letter", tag="an
     verdict: Verdict
     scope: Scope = "once"
     note: str = ""
+    rule: str = ""
     idempotency_key: str
     principal: Principal
 
@@ -225,6 +226,7 @@ class Mail:
                 principal=letter.principal,
                 scope=letter.scope,
                 note=clean_text(letter.note),
+                rule=letter.rule,
                 idempotency_key=letter.idempotency_key,
             )
             return Settled(receipt=receipt)

@@ -244,6 +244,7 @@ class Session:
         principal: Principal,
         scope: Scope = "once",
         note: str = "",
+        rule: str = "",
         idempotency_key: str | None = None,
     ) -> Receipt:
         """Answer one ask. Raises `AskIsSettled`, `AskWithdrawn`, `AskNotFound`; then nothing changed."""
@@ -255,6 +256,7 @@ class Session:
                 principal=principal,
                 scope=scope,
                 note=note,
+                rule=rule,
                 idempotency_key=idempotency_key,
             )
 

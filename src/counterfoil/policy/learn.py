@@ -34,6 +34,19 @@ def narrowest_rule(call: CallFacts, *, rules: Rules = Rules(), place: Place = Pl
     return None
 
 
+def edited_rule(rule: str, shown: str) -> str:
+    """The rule that a person wrote in place of the one that was shown. Raises `RuleError`.
+
+    It may be wider, as a rule in a file may be: but over the same tool, so that it isn't taken for another question's.
+    """
+    text = rule.strip()
+    if len(text) > MAX_RULE:
+        raise RuleError(text[:40], f"longer than {MAX_RULE} characters", hint="write it into the configuration")
+    if parse_rule(text).tool != parse_rule(shown).tool:
+        raise RuleError(text, f"over another tool than {shown!r}", hint="change what stands in the parentheses")
+    return text
+
+
 def _candidates(call: CallFacts, place: Place) -> list[str | None]:
     targets = call.targets
     if targets.command is not None:
@@ -78,4 +91,4 @@ def _edits(call: CallFacts, place: Place) -> list[str | None]:
     return [f"Edit(/{folder}/**)" if folder else f"Edit(/{below})"]
 
 
-__all__ = ["narrowest_rule"]
+__all__ = ["edited_rule", "narrowest_rule"]

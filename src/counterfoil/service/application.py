@@ -249,19 +249,24 @@ class Application:
         *,
         scope: Scope = "once",
         note: str = "",
+        rule: str = "",
         idempotency_key: str = "",
     ) -> Receipt:
         """Settle an ask and go on with its run. Who decided is the caller, as verified.
 
-        Raises `AskNotFound` (also for a stranger), `AskIsSettled`, `AskWithdrawn`, `UsageError`.
+        `rule`: in place of the one that the ask shows, from whoever may drive the session. Raises `AskNotFound` (also
+        for a stranger), `AskIsSettled`, `AskWithdrawn`, `UsageError`.
         """
         self._require(caller, "answer")
+        if rule:
+            self._require(caller, "drive")
         session = await self._session_of(caller, ask)
         letter = AnswerLetter(
             ask_id=ask,
             verdict=verdict,
             scope=scope,
             note=note,
+            rule=rule,
             idempotency_key=idempotency_key or f"{ask}/{caller.principal.kind}/{caller.principal.name}/{verdict}",
             principal=caller.principal,
         )

@@ -42,15 +42,26 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     scope: Scope = "once"
     note: str = ""
+    rule: str = ""
 
 
-def choices(ask: Ask) -> dict[str, tuple[Verdict, Scope | Literal["note"], str]]:
-    """The keys that answer `ask`: verdict, scope or that a note is wanted, and what it is called."""
+Wanted = Literal["note", "rule"]
+
+
+_LINES: dict[Wanted, str] = {
+    "note": "note to the model, enter sends it, esc goes back",
+    "rule": "the rule that is learned, enter learns it, esc goes back",
+}
+
+
+def choices(ask: Ask) -> dict[str, tuple[Verdict, Scope | Wanted, str]]:
+    """The keys that answer `ask`: verdict, scope or that a line is wanted, and what it is called."""
     if "release" in ask.choices or "withhold" in ask.choices:
         return {"r": ("release", "once", "release once"), "w": ("withhold", "once", "withhold")}
-    found: dict[str, tuple[Verdict, Scope | Literal["note"], str]] = {"y": ("allow", "once", "yes, once")}
+    found: dict[str, tuple[Verdict, Scope | Wanted, str]] = {"y": ("allow", "once", "yes, once")}
     if ask.rule is not None:
         found |= {"s": ("allow", "session", "this session"), "a": ("allow", "always", "always")}
+        found |= {"t": ("allow", "rule", "other rule")}
     return found | {"n": ("deny", "once", "no"), "e": ("deny", "note", "no, with a note")}
 
 
@@ -144,12 +155,13 @@ class AskScreen(ModalScreen[Said | None]):
         self._typed = typed
         self._shown_at = float("inf")
         self._over = False
+        self._wanted: Wanted | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Label(self._heading(), id="title", markup=False)
             yield Sheet(lambda look: body(self.question, look))
-            yield Input(placeholder="note to the model, enter sends it, esc goes back", id="note")
+            yield Input(id="line", select_on_focus=False)
             yield Label(self._offer(), id="keys", markup=False)
 
     def on_mount(self) -> None:
@@ -166,7 +178,8 @@ class AskScreen(ModalScreen[Said | None]):
         return f"{visible_line(self.question.ask.tool)}: {what}   {at} of {of}"
 
     def _offer(self) -> str:
-        return "  ".join([*(f"[{key}] {name}" for key, (_, _, name) in self._keys.items()), "[esc] later"])
+        offers = [*(f"[{key}] {name}" for key, (_, _, name) in self._keys.items()), "[esc] later"]
+        return "  ".join(offer.replace(" ", "\u00a0") for offer in offers)
 
     def requeue(self, at: int, of: int) -> None:
         """Say how many questions wait."""
@@ -180,7 +193,7 @@ class AskScreen(ModalScreen[Said | None]):
         if self._writing:
             if event.key == "escape":
                 event.stop()
-                self._note(False)
+                self._write(None)
             return
         if event.key not in self._keys and event.key not in ("escape", "enter") and not event.is_printable:
             return
@@ -196,8 +209,8 @@ class AskScreen(ModalScreen[Said | None]):
 
     def _choose(self, key: str) -> None:
         verdict, scope, _ = self._keys[key]
-        if scope == "note":
-            self._note(True)
+        if scope == "note" or scope == "rule":
+            self._write(scope)
         else:
             self._end(Said(ask=self.question.ask, verdict=verdict, scope=scope))
 
@@ -220,19 +233,27 @@ class AskScreen(ModalScreen[Said | None]):
     def _writing(self) -> bool:
         return self.query_one(Input).has_class("open")
 
-    def _note(self, wanted: bool) -> None:
-        note = self.query_one(Input)
-        note.set_class(wanted, "open")
-        if wanted:
-            note.focus()
-        else:
+    def _write(self, wanted: Wanted | None) -> None:
+        """Open the line for a note or a rule, or close it."""
+        self._wanted = wanted
+        line = self.query_one(Input)
+        line.set_class(wanted is not None, "open")
+        if wanted is None:
             self.set_focus(None)
+            return
+        line.placeholder = _LINES[wanted]
+        line.value = (self.question.ask.rule or "") if wanted == "rule" else ""
+        line.cursor_position = len(line.value)
+        line.focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Deny with the note."""
+        """Deny with the note, or allow with the rule as it was written."""
         event.stop()
-        verdict = self._keys["e"][0]
-        self._end(Said(ask=self.question.ask, verdict=verdict, note=event.value.strip()))
+        ask, text = self.question.ask, event.value.strip()
+        if self._wanted == "note":
+            self._end(Said(ask=ask, verdict="deny", note=text))
+        elif text:
+            self._end(Said(ask=ask, verdict="allow", scope="always", rule=text))
 
     def action_scroll(self, lines: int) -> None:
         """Some lines up or down."""

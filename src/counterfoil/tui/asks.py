@@ -72,7 +72,7 @@ class Asking:
 
     async def _answer(self, said: Said) -> None:
         try:
-            await self._app.link.answer(said.ask.ask_id, said.verdict, scope=said.scope, note=said.note)
+            await self._app.link.answer(said.ask.ask_id, said.verdict, scope=said.scope, note=said.note, rule=said.rule)
         except CounterfoilError as fault:
             self._app.say(str(fault), severity="warning")
         self._answering.discard(said.ask.ask_id)

@@ -83,8 +83,10 @@ class Link(Protocol):
         """Interrupt the run."""
         ...
 
-    async def answer(self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "") -> None:
-        """Answer one ask. Raises `CounterfoilError` where it is closed already."""
+    async def answer(
+        self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "", rule: str = ""
+    ) -> None:
+        """Answer one ask. Raises `CounterfoilError` where it is closed already, or `rule` can't be learned from it."""
         ...
 
     def preview(self, ask: Ask) -> str:

@@ -367,18 +367,20 @@ class GetAskResponse(_message.Message):
     def __init__(self, ask: _Optional[_Union[OpenAsk, _Mapping]] = ...) -> None: ...
 
 class AnswerRequest(_message.Message):
-    __slots__ = ("ask_id", "verdict", "scope", "note", "idempotency_key")
+    __slots__ = ("ask_id", "verdict", "scope", "note", "idempotency_key", "rule")
     ASK_ID_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     SCOPE_FIELD_NUMBER: _ClassVar[int]
     NOTE_FIELD_NUMBER: _ClassVar[int]
     IDEMPOTENCY_KEY_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
     ask_id: str
     verdict: str
     scope: str
     note: str
     idempotency_key: str
-    def __init__(self, ask_id: _Optional[str] = ..., verdict: _Optional[str] = ..., scope: _Optional[str] = ..., note: _Optional[str] = ..., idempotency_key: _Optional[str] = ...) -> None: ...
+    rule: str
+    def __init__(self, ask_id: _Optional[str] = ..., verdict: _Optional[str] = ..., scope: _Optional[str] = ..., note: _Optional[str] = ..., idempotency_key: _Optional[str] = ..., rule: _Optional[str] = ...) -> None: ...
 
 class AnswerResponse(_message.Message):
     __slots__ = ("receipt",)

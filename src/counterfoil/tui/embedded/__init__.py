@@ -175,8 +175,10 @@ class Embedded:
     async def cancel(self) -> None:
         self._opened.cancel()
 
-    async def answer(self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "") -> None:
-        await self._opened.answer(ask, verdict, principal=me(), scope=scope, note=note)
+    async def answer(
+        self, ask: AskID, verdict: Verdict, *, scope: Scope = "once", note: str = "", rule: str = ""
+    ) -> None:
+        await self._opened.answer(ask, verdict, principal=me(), scope=scope, note=note, rule=rule)
         if not self.running and self._opened.state.run is not None and not self._opened.state.asks:
             await self.resume()
 
