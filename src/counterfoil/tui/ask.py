@@ -179,7 +179,8 @@ class AskScreen(ModalScreen[Said | None]):
 
     def _offer(self) -> str:
         offers = [*(f"[{key}] {name}" for key, (_, _, name) in self._keys.items()), "[esc] later"]
-        return "  ".join(offer.replace(" ", "\u00a0") for offer in offers)
+        at = next((n for n, key in enumerate(self._keys) if key == "n"), 0) if "a" in self._keys else 0
+        return "\n".join("  ".join(line) for line in (offers[:at], offers[at:]) if line)
 
     def requeue(self, at: int, of: int) -> None:
         """Say how many questions wait."""
