@@ -99,6 +99,9 @@ class Played:
     async def checkers(self) -> list[Fact]:
         return self.facts.get("checkers", [])
 
+    async def diagnostics(self) -> list[tuple[str, str]]:
+        return [("counterfoil", "1"), ("connection", "played"), ("workspace", "/srv/space (trust: trusted)")]
+
     def window(self, model: str) -> int:
         return 200_000
 

@@ -174,6 +174,7 @@ SCENES: dict[str, tuple[Callable[[], list[ev.Event]], Way]] = {
     "hooks": (done, command("/hooks")),
     "sessions": (done, command("/sessions")),
     "usage": (done, command("/usage")),
+    "diagnostics": (done, command("/diagnostics")),
     "help": (done, command("/help")),
 }
 

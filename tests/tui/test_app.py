@@ -300,7 +300,7 @@ async def test_the_inspector_filters_and_opens_a_call(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["help", "toolcalls", "evidence", "sessions", "guardrails", "hooks", "permissions", "usage"],
+    ["help", "toolcalls", "evidence", "sessions", "guardrails", "hooks", "permissions", "usage", "diagnostics"],
 )
 async def test_each_screen_opens_on_nothing_and_closes(tmp_path: Path, command: str) -> None:
     app = client(tmp_path, HELLO)

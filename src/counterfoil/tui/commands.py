@@ -108,6 +108,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("hooks", "the configured hooks", screens.hooks),
     Command("permissions", "the rules that hold; d forgets a learned one", screens.permissions),
     Command("usage", "tokens and cost of this session", screens.usage),
+    Command("diagnostics", "versions, places, files, warnings: for a report", screens.diagnostics),
     Command("model", "ask another model: NAME or PROVIDER/NAME", _model),
     Command("mode", "permission mode: " + ", ".join(MODES), _mode),
     Command("compact", "have history told by a summary", _compact),

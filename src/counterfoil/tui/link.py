@@ -137,6 +137,10 @@ class Link(Protocol):
         """Which checker reviews what."""
         ...
 
+    async def diagnostics(self) -> list[tuple[str, str]]:
+        """What helps to find a fault: versions, places, files that were read, warnings. Nothing secret."""
+        ...
+
     def window(self, model: str) -> int:
         """The context window of a model in tokens."""
         ...

@@ -36,6 +36,7 @@ scrollback
   esc              back to the prompt
 questions
   y s a            yes: once, for this session, always
+  t                always, with the rule changed first
   n e              no, no with a note to the model
   r w              a held result: release once, withhold
   esc              later: it stays open (/asks asks again)
@@ -230,6 +231,19 @@ async def usage(app: CounterfoilApp, rest: str) -> None:
         f"context window: {app.link.window(model)}",
     ]
     app.push_screen(SheetScreen("usage of this session", of_lines(lines)))
+
+
+async def diagnostics(app: CounterfoilApp, rest: str) -> None:
+    """What helps to find a fault, in lines that can be copied into a report."""
+    seen, size = app.feed.seen, app.size
+    rows = [
+        *await app.link.diagnostics(),
+        ("session", f"{seen.root}, shown up to offset {seen.through}"),
+        ("shown", f"{len(seen)} entries, {len(app.feed.calls)} calls, {len(seen.records)} records"),
+        ("standing alone", f"{len(seen.evidence)} pieces of evidence (/evidence)"),
+        ("terminal", f"{size.width}×{size.height}, colours: {app.console.color_system or 'none'}, theme {app.theme}"),
+    ]
+    app.push_screen(SheetScreen("diagnostics", of_lines([f"{name}: {text}" for name, text in rows])))
 
 
 def _message(record: HookRecord) -> str:

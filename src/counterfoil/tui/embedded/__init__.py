@@ -262,6 +262,11 @@ class Embedded:
 
         return checkers(self.service.settings)
 
+    async def diagnostics(self) -> list[tuple[str, str]]:
+        from counterfoil.tui.embedded.facts import diagnostics
+
+        return diagnostics(self.service.settings, self._workspace)
+
     def window(self, model: str) -> int:
         return context_window(model)
 

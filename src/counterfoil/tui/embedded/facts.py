@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +53,26 @@ def rules(settings: Settings, workspace: Path, session: list[tuple[str, str]]) -
             for rule, scope in session
             if rule not in known
         ),
+    ]
+
+
+def diagnostics(settings: Settings, workspace: Path) -> list[tuple[str, str]]:
+    """Versions, places, files that were read, warnings."""
+    from importlib.metadata import version
+
+    from counterfoil.config.load import files
+
+    crashes = settings.state_dir / "crashes"
+    kept = len(list(crashes.iterdir())) if crashes.is_dir() else 0
+    return [
+        ("counterfoil", version("counterfoil")),
+        ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        ("connection", "a service in this process"),
+        ("workspace", f"{workspace} (trust: {settings.trust})"),
+        ("state directory", str(settings.state_dir)),
+        *((name, f"{path}: {'read' if path.exists() else 'not there'}") for name, path in files(workspace, os.environ)),
+        ("faults of tools kept", f"{kept} in {crashes}"),
+        *(("warning", str(problem)) for problem in settings.problems),
     ]
 
 
