@@ -241,7 +241,7 @@ async def diagnostics(app: CounterfoilApp, rest: str) -> None:
         ("session", f"{seen.root}, shown up to offset {seen.through}"),
         ("shown", f"{len(seen)} entries, {len(app.feed.calls)} calls, {len(seen.records)} records"),
         ("standing alone", f"{len(seen.evidence)} pieces of evidence (/evidence)"),
-        ("terminal", f"{size.width}×{size.height}, colours: {app.console.color_system or 'none'}, theme {app.theme}"),
+        ("terminal", f"{size.width}×{size.height}, theme {app.theme}"),
     ]
     app.push_screen(SheetScreen("diagnostics", of_lines([f"{name}: {text}" for name, text in rows])))
 

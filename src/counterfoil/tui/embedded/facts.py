@@ -68,6 +68,7 @@ def diagnostics(settings: Settings, workspace: Path) -> list[tuple[str, str]]:
         ("counterfoil", version("counterfoil")),
         ("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         ("connection", "a service in this process"),
+        *((name, os.environ[name]) for name in ("TERM", "COLORTERM", "NO_COLOR", "LANG") if name in os.environ),
         ("workspace", f"{workspace} (trust: {settings.trust})"),
         ("state directory", str(settings.state_dir)),
         *((name, f"{path}: {'read' if path.exists() else 'not there'}") for name, path in files(workspace, os.environ)),
