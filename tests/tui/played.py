@@ -24,6 +24,7 @@ class Played:
     def __init__(self, events: Iterable[ev.Event], **defaults: Any) -> None:
         given: dict[str, Any] = {"workspace": "/work", "provider": "scripted", "model": "model-1", "mode": "default"}
         self.defaults = Defaults(**(given | defaults))
+        self.kept: dict[str, str] = {}
         self.answers: list[tuple[AskID, str, str, str]] = []
         self.running = False
         self.previews: dict[AskID, str] = {}
@@ -113,7 +114,8 @@ class Played:
 
     async def ended(self) -> None: ...
 
-    async def keep(self, name: str, value: str) -> None: ...
+    async def keep(self, name: str, value: str) -> None:
+        self.kept[name] = value
 
     async def cancel(self) -> None: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from textual import events
 from textual.widgets import DataTable
@@ -320,6 +321,23 @@ async def test_settings_of_the_client_are_kept(tmp_path: Path) -> None:
     kept = embedded(tmp_path, HELLO)
     assert (kept.defaults.notices, kept.defaults.theme) == ("all", "light")
     await kept.close()
+
+
+@pytest.mark.parametrize(
+    ("configured", "states"),
+    [("important", ["all", "config", "all"]), ("all", ["important", "all", "config", "important"])],
+)
+async def test_f9_goes_through_hidden_all_and_as_configured(tmp_path: Path, configured: Any, states: list[str]) -> None:
+    link = Played([*begun()])
+    link.defaults = msgspec.structs.replace(link.defaults, configured=configured)
+    app = CounterfoilApp(link, session=SESSION)
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert app.view.all_notices == (configured == "all")
+        for state in states:
+            await pilot.press("f9")
+            await pilot.pause()
+            assert link.kept["notices"] == state
+            assert app.view.all_notices == ((configured if state == "config" else state) == "all")
 
 
 async def test_a_command_that_is_not_there_is_refused_and_not_lost(tmp_path: Path) -> None:

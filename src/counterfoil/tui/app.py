@@ -27,7 +27,7 @@ from counterfoil.scrollback import visible
 from counterfoil.tui import commands, complete
 from counterfoil.tui.asks import Asking
 from counterfoil.tui.feed import Feed
-from counterfoil.tui.link import Link
+from counterfoil.tui.link import Link, Notices
 from counterfoil.tui.prompt import Prompt
 from counterfoil.tui.status import Standing, StatusLine
 from counterfoil.tui.themes import DARK, LIGHT, NAMES, NoColours
@@ -82,6 +82,7 @@ class CounterfoilApp(App[None]):
         self._settling: Timer | None = None
         self._filled = 0
         self._pressed = float("-inf")
+        self._notices: Notices = "config"
         self._offers: list[tuple[str, str]] = []
         self._offered = 0
         self._files: list[str] | None = None
@@ -102,7 +103,8 @@ class CounterfoilApp(App[None]):
         self.view.styles.height = "1fr"
         self.query_one("#below").styles.height = "auto"
         self.set_theme(self.link.defaults.theme)
-        self.view.all_notices = self.link.defaults.notices == "all"
+        self._notices = self.link.defaults.notices
+        self.view.all_notices = self._all_notices()
         self.prompt.focus()
         for warning in self.link.defaults.warnings:
             self.say(warning, severity="warning")
@@ -293,10 +295,19 @@ class CounterfoilApp(App[None]):
             self.say("interrupted")
 
     async def action_notices(self) -> None:
-        """Hide or show what is benign; what warns, blocks or contradicts is always shown."""
-        self.view.all_notices = not self.view.all_notices
+        """What is benign: hidden, shown, or as configured. What warns, blocks or contradicts is always shown."""
+        configured = self.link.defaults.configured
+        other: Notices = "all" if configured == "important" else "important"
+        following: dict[Notices, Notices] = {"important": "all", "all": "config", "config": other}
+        self._notices = following[self._notices]
+        self.view.all_notices = self._all_notices()
+        if self._notices == "config":
+            self.say(f"notices: as configured ({configured})")
         self.settle()
-        await self.link.keep("notices", "all" if self.view.all_notices else "important")
+        await self.link.keep("notices", self._notices)
+
+    def _all_notices(self) -> bool:
+        return (self.link.defaults.configured if self._notices == "config" else self._notices) == "all"
 
     async def action_help(self) -> None:
         """Show all keys and commands."""

@@ -33,6 +33,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     revocable: str = ""
 
 
+Notices = Literal["important", "all", "config"]
+"""What the scrollback shows of what is benign: nothing, all, or what `ui.notices` of the configuration says."""
+NOTICES: tuple[Notices, ...] = ("important", "all", "config")
+
+
 class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     """What a new session begins with."""
 
@@ -40,7 +45,8 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     model: str
     mode: Mode
-    notices: Literal["important", "all"] = "important"
+    notices: Notices = "config"
+    configured: Literal["important", "all"] = "important"
     theme: Literal["dark", "light"] = "dark"
     warnings: tuple[str, ...] = ()
 

@@ -42,7 +42,7 @@ questions
   esc              later: it stays open (/asks asks again)
 everywhere
   F1               this page
-  F9               notices: important ones, or all
+  F9               notices: important ones, all, as configured
   ctrl+t           every call
   ctrl+c twice     quit
 """

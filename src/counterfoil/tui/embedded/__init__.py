@@ -25,7 +25,7 @@ from counterfoil.ports import Holder
 from counterfoil.scrollback import visible_line
 from counterfoil.service.local import LocalService
 from counterfoil.service.models import context_window
-from counterfoil.tui.link import Defaults, SessionLine
+from counterfoil.tui.link import NOTICES, Defaults, Notices, SessionLine
 
 if TYPE_CHECKING:
     from counterfoil.tui.link import Fact
@@ -70,7 +70,8 @@ class Embedded:
             provider=settings.model.provider,
             model=settings.model.name,
             mode=settings.permissions.mode,
-            notices="all" if kept.get("notices", settings.ui.notices) == "all" else "important",
+            notices=_notices(kept.get("notices")),
+            configured=settings.ui.notices,
             theme="light" if kept.get("theme") == "light" else "dark",
             warnings=tuple(str(problem) for problem in settings.problems),
         )
@@ -318,6 +319,11 @@ def me() -> Principal:
 def _title(prompt: str) -> str:
     line = visible_line(prompt.strip().split("\n", 1)[0])
     return line if len(line) <= 80 else line[:79] + "…"
+
+
+def _notices(kept: object) -> Notices:
+    """What was kept; anything that isn't known counts as the configuration's word."""
+    return next((known for known in NOTICES if known == kept), "config")
 
 
 def _kept(file: Path) -> dict[str, str]:
