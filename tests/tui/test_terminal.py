@@ -150,3 +150,40 @@ def test_a_session_from_the_first_prompt_to_the_same_screen_again(terminal: Term
     terminal.keys("C-c")
     terminal.keys("C-c")
     terminal.until("session ses_")
+
+
+WAITS = {
+    "turns": [
+        {"calls": [{"tool": "Bash", "arguments": {"command": "sleep 300", "description": "x"}, "id": "a"}]},
+        {"text": "It went on."},
+    ]
+}
+
+
+def test_editor_interrupt_and_quit_in_a_terminal_of_few_colours(terminal: Terminal) -> None:
+    (terminal.home / "script.json").write_text(json.dumps(WAITS))
+    editor = terminal.home / "editor"
+    editor.write_text('#!/bin/sh\nprintf "%s, please" "$(cat "$1")" > "$1.new" && mv "$1.new" "$1"\n')
+    editor.chmod(0o755)
+    terminal.keys("export TERM=xterm; unset COLORTERM VISUAL; export EDITOR=/nowhere/to/be/found", "Enter")
+    terminal.start()
+    terminal.until("idle", "mode default")
+    terminal.keys("Go on", "C-g")
+    terminal.until("$EDITOR", "Go on")
+    terminal.keys("C-c", "C-c")
+    terminal.until("idle", gone=True)
+
+    terminal.keys(f"clear; export EDITOR={editor}", "Enter")
+    terminal.start()
+    terminal.until("idle", "mode default")
+    terminal.keys("/mode bypass", "Enter")
+    terminal.until("mode bypass")
+    terminal.keys("Go on", "C-g")
+    terminal.until("Go on, please")
+    terminal.keys("Enter")
+    terminal.until("sleep 300", "running")
+    terminal.keys("Escape")
+    terminal.until("cancelled")
+    terminal.until("running", gone=True)
+    terminal.keys("C-c", "C-c")
+    terminal.until("session ses_")

@@ -344,11 +344,11 @@ class CounterfoilApp(App[None]):
         with tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
             file.write(self.prompt.whole())
             file.flush()
-            with self.suspend():
-                code = subprocess.run([*shlex.split(editor), file.name], check=False).returncode
+            with self.suspend():  # nothing may be raised in here: the terminal would stay as the editor has it
+                fault = _edit(editor, file.name)
             written = Path(file.name).read_text(encoding="utf-8", errors="replace")
-        if code:
-            self.say(f"{editor} ended with {code}: the prompt stays as it was", severity="warning")
+        if fault:
+            self.say(f"{fault}: the prompt stays as it was", severity="warning")
         else:
             self.prompt.put(written.rstrip("\n"))
 
@@ -370,3 +370,12 @@ class CounterfoilApp(App[None]):
     async def on_unmount(self) -> None:
         """Close the session in good order."""
         await self.link.close()
+
+
+def _edit(editor: str, path: str) -> str:
+    """Run the person's editor on a file. What went wrong, or nothing."""
+    try:
+        code = subprocess.run([*shlex.split(editor), path], check=False).returncode
+    except (OSError, ValueError) as fault:
+        return f"$EDITOR {editor!r} can't be started ({fault})"
+    return f"{editor} ended with {code}" if code else ""
