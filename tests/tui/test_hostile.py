@@ -12,6 +12,7 @@ from counterfoil import events as ev
 from counterfoil.tui.app import CounterfoilApp
 from counterfoil.tui.feed import Feed
 from counterfoil.tui.paint.card import Look
+from counterfoil.tui.paint.diff import of_edit, summary
 from counterfoil.tui.paint.palette import palette
 from tests.tui.played import RUN, SESSION, Played, accepted, asks, begun, finished, hook, said
 from tests.tui.rig import SetTime, until
@@ -114,3 +115,17 @@ async def test_a_toast_shows_markup_as_text() -> None:
 
         await until(pilot, lambda: "[@click=app.quit]x[/] ␛[2J" in screen())
         assert "\x1b" not in screen()
+
+
+@pytest.mark.parametrize(
+    ("content", "lines", "counted"),
+    [
+        ("hello\n", ["+hello"], "+1 −0"),
+        ("a\n\nb", ["+a", "+", "+b", "\\ no line end at the end"], "+3 −0"),
+        ("\n", ["+"], "+1 −0"),
+        ("", ["\\ no line end at the end"], "+0 −0"),
+    ],
+)
+def test_a_written_file_is_counted_by_its_lines(content: str, lines: list[str], counted: str) -> None:
+    found = of_edit("Write", {"file_path": "a", "content": content})
+    assert found == lines and summary(found) == counted

@@ -21,8 +21,14 @@ def of_edit(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
     if tool == "Edit" and isinstance(old, str) and isinstance(new, str):
         return compared(old, new)
     if tool == "Write" and isinstance(content, str):
-        return [f"+{line}" for line in content.split("\n")]
+        return _written(content)
     return None
+
+
+def _written(content: str) -> list[str]:
+    """The lines of a whole file; one that ends without a line end says so, as diffs do."""
+    lines = [f"+{line}" for line in content.removesuffix("\n").split("\n")] if content else []
+    return lines if content.endswith("\n") else [*lines, "\\ no line end at the end"]
 
 
 def compared(old: str, new: str) -> list[str]:
