@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from textual import events
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Input
 
 from counterfoil.identity import AskID
 from counterfoil.tui.app import CounterfoilApp
@@ -130,6 +130,22 @@ async def test_the_rule_of_always_can_be_changed_before_it_is_learned(tmp_path: 
         await pilot.press("t", "left", *"ing", "enter")
         await until(pilot, lambda: bool(link.answers))
         assert link.answers == [("ask_a", "allow", "always", "Bash(make testing)")]
+
+
+async def test_a_word_that_holds_an_answers_letter_is_typing_and_no_answer(tmp_path: Path) -> None:
+    time = SetTime()
+    app = client(tmp_path, TWO_ASKS, time=time)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await prompt(pilot, app, "Do it")
+        screen = await asked(pilot, app)
+        time.passes(10)
+        await pilot.press(*"/resume")
+        await pilot.pause()
+        assert app.screen is screen and not screen.over and not screen.query_one(Input).has_class("open")
+        assert app.prompt.text == "/resume"
+        time.passes(2 * QUIET)
+        await pilot.press("n")
+        await until(pilot, lambda: screen.over)
 
 
 async def test_a_key_that_was_made_before_the_question_was_painted_does_nothing(tmp_path: Path) -> None:

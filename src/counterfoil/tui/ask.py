@@ -199,7 +199,10 @@ class AskScreen(ModalScreen[Said | None]):
         if event.key not in self._keys and event.key not in ("escape", "enter") and not event.is_printable:
             return
         event.stop()
-        if event.time < self._shown_at or not self._guard.admits():
+        stray = event.key not in self._keys and event.key not in ("escape", "enter")
+        if stray:
+            self._guard.typing()
+        if stray or event.time < self._shown_at or not self._guard.admits():
             if event.is_printable and event.character and self._typed is not None:
                 self._typed(event.character)
             return

@@ -19,11 +19,15 @@ class Guard:
         """The question stands on the screen now."""
         self._since = self._clock()
 
+    def typing(self) -> None:
+        """A key came that answers nothing: somebody types, and what follows is no answer before there is a pause."""
+        if self._since is not None:
+            self._since = self._clock()
+
     def admits(self) -> bool:
         """Whether a key that comes now may answer. One that may not starts the wait anew."""
         now = self._clock()
         if self._since is not None and now - self._since >= QUIET:
             return True
-        if self._since is not None:
-            self._since = now
+        self.typing()
         return False
