@@ -94,6 +94,7 @@ async def test_a_held_result_is_released_or_withheld_and_its_preview_is_marked(t
         time.passes(2 * QUIET)
         await pilot.press("y", "a")
         assert not link.answers, "only the keys that are offered answer"
+        time.passes(2 * QUIET)
         await pilot.press("w")
         await until(pilot, lambda: bool(link.answers))
         assert link.answers == [("ask_a", "withhold", "once", "")]
