@@ -167,6 +167,12 @@ class ShuttingDown(CounterfoilError):
     code = "shutting_down"
 
 
+class Unreachable(CounterfoilError):
+    """The server can't be reached, or broke off; the message says which and why. What was asked may have been done."""
+
+    code = "unreachable"
+
+
 class ToolFailure(CounterfoilError):
     """A tool ran and failed in a way that the model should read.
 

@@ -10,9 +10,14 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from counterfoil.api.door import Door
+from counterfoil.api.http import http_app
+from counterfoil.cli.serving import Where, _grpc, _http
+from counterfoil.client import grpc, http
 from counterfoil.client.interface import Client, Frame
 from counterfoil.client.local import LocalClient
 from counterfoil.config import Flags, load
+from counterfoil.errors import Unauthenticated
 from counterfoil.events import AskOpened, Envelope, Event, Principal, RunFinished
 from counterfoil.identity import START, Offset, SessionID
 from counterfoil.ports import SessionSummary
@@ -44,7 +49,61 @@ async def in_process(app: Application) -> AsyncIterator[ClientFor]:
     yield lambda caller: LocalClient(app, caller)
 
 
-DOORS: dict[str, Callable[[Application], contextlib.AbstractAsyncContextManager[ClientFor]]] = {"local": in_process}
+class _Register(Door):
+    """A door that knows the bearers that it gave out to callers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._callers: list[Caller] = []
+
+    def admit(self, caller: Caller) -> str:
+        self._callers.append(caller)
+        return f"bearer-{len(self._callers) - 1}"
+
+    def caller(self, authorization: str | None) -> Caller:
+        _, _, number = (authorization or "").partition("bearer-")
+        if not number:
+            raise Unauthenticated("a valid token is needed")
+        return self._callers[int(number)]
+
+
+@contextlib.asynccontextmanager
+async def over_http(app: Application) -> AsyncIterator[ClientFor]:
+    """Clients over HTTP, on loopback."""
+    door, opened = _Register(), contextlib.AsyncExitStack()
+    where = Where(host="127.0.0.1", port=0, grpc_port=None, uds=None)
+    async with _http(http_app(app, door), where) as url, opened:
+
+        def client_for(caller: Caller) -> Client:
+            client = http.connect(url, door.admit(caller))
+            opened.push_async_callback(client.close)
+            return client
+
+        yield client_for
+        await app.close(0)
+
+
+@contextlib.asynccontextmanager
+async def over_grpc(app: Application) -> AsyncIterator[ClientFor]:
+    """Clients over gRPC, on loopback."""
+    door, opened = _Register(), contextlib.AsyncExitStack()
+    where = Where(host="127.0.0.1", port=0, grpc_port=0, uds=None)
+    async with _grpc(app, door, where) as port, opened:
+
+        def client_for(caller: Caller) -> Client:
+            client = grpc.connect(f"127.0.0.1:{port}", door.admit(caller))
+            opened.push_async_callback(client.close)
+            return client
+
+        yield client_for
+        await app.close(0)
+
+
+DOORS: dict[str, Callable[[Application], contextlib.AbstractAsyncContextManager[ClientFor]]] = {
+    "local": in_process,
+    "http": over_http,
+    "grpc": over_grpc,
+}
 """How clients reach an application. Every scenario is played through each."""
 
 
@@ -55,7 +114,7 @@ class World:
         self.root = root
         self.workspace = root / "w"
         self.workspace.mkdir()
-        self._door = door
+        self.door = door
         self._stack = stack
         self._count = 0
 
@@ -73,7 +132,7 @@ class World:
         app = Application(local, self.workspace)
         self._stack.push_async_callback(local.close)
         self._stack.push_async_callback(app.close, 0)
-        return Served(app, await self._stack.enter_async_context(DOORS[self._door](app)))
+        return Served(app, await self._stack.enter_async_context(DOORS[self.door](app)))
 
     def make_gate(self) -> None:
         """Make what `GATED` reads from."""

@@ -8,6 +8,9 @@ from counterfoil import errors
 from counterfoil.api import mapping
 from counterfoil.api.v1 import services_pb2 as pb
 
+MAX_TEXT = 500
+"""Characters of a message or a hint: an error travels in the metadata of gRPC, which is small."""
+
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """An error at a door: HTTP status, name of the gRPC status, and the detail that both carry."""
@@ -47,9 +50,16 @@ def fault_of(error: Exception) -> Fault:
     http, grpc = next(((h, g) for kind, h, g in _KINDS if isinstance(error, kind)), (503, "UNAVAILABLE"))
     detail = _fault(http, grpc, error.code, error.message, hint=error.hint)
     if isinstance(error, errors.AskIsSettled):
-        mapping.fill(detail.detail.receipt, error.receipt)
+        mapping.fill(detail.detail.receipt, msgspec.structs.replace(error.receipt, note=error.receipt.note[:MAX_TEXT]))
     return detail
 
 
 def _fault(http: int, grpc: str, code: str, message: str, *, hint: str = "") -> Fault:
-    return Fault(http=http, grpc=grpc, detail=pb.ErrorDetail(code=code, message=message, hint=hint))
+    detail = pb.ErrorDetail(code=code, message=_cut(message), hint=_cut(hint))
+    return Fault(http=http, grpc=grpc, detail=detail)
+
+
+def _cut(text: str) -> str:
+    """Bounded, and text that a message holds: it may repeat what a client sent."""
+    shown = text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
+    return shown.encode("utf-8", "replace").decode()

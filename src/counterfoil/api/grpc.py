@@ -65,8 +65,6 @@ class GrpcDoor:
         codec = {"request_deserializer": request.FromString, "response_serializer": response.SerializeToString}
         if rpc == "Runs.Converse":
             return grpc.stream_stream_rpc_method_handler(self._converse, **codec)  # type: ignore[arg-type]
-        if rpc == "Sessions.Export":
-            return grpc.unary_stream_rpc_method_handler(self._export, **codec)  # type: ignore[arg-type]
         if rpc in STREAMS:
             return grpc.unary_stream_rpc_method_handler(self._stream(rpc), **codec)  # type: ignore[arg-type]
         return grpc.unary_unary_rpc_method_handler(self._unary(rpc), **codec)  # type: ignore[arg-type]
@@ -100,17 +98,6 @@ class GrpcDoor:
         sent = dict(context.invocation_metadata() or ())
         value = sent.get("authorization")
         return self._door.caller(value if isinstance(value, str) or value is None else None)
-
-    async def _export(
-        self, request: pb.ExportRequest, context: grpc.aio.ServicerContext[Any, Any]
-    ) -> AsyncIterator[pb.ExportResponse]:
-        """The public log as JSON lines, a page in each chunk."""
-        try:
-            caller = self._caller(context)
-            async for chunk in self._app.export(caller, request.session_id):  # type: ignore[arg-type]
-                yield pb.ExportResponse(chunk=chunk)
-        except Exception as error:
-            await _abort(context, error)
 
     async def _converse(
         self, requests: AsyncIterator[pb.ConverseRequest], context: grpc.aio.ServicerContext[Any, Any]

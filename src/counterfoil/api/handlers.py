@@ -12,13 +12,13 @@ from counterfoil.api import mapping
 from counterfoil.api.v1 import events_pb2 as events
 from counterfoil.api.v1 import records_pb2 as records
 from counterfoil.api.v1 import services_pb2 as pb
-from counterfoil.engine import NewSession
 from counterfoil.errors import UsageError
 from counterfoil.events import Envelope, Limits, Mode, Scope, SessionStatus, Verdict
 from counterfoil.identity import AskID, HookID, Offset, SessionID, ToolCallID
 from counterfoil.ports import SessionSummary
 from counterfoil.service.access import Caller
 from counterfoil.service.application import Application
+from counterfoil.service.beginning import new_session
 from counterfoil.service.frames import AskEnded, CaughtUp, Frame, Gap, HeartBeat, InboxFrame, OpenAsk
 
 Handler = Callable[[Application, Caller, Any], Awaitable[Any]]
@@ -39,7 +39,7 @@ def _session(summary: SessionSummary) -> pb.Session:
 
 
 def _ask(found: OpenAsk) -> pb.OpenAsk:
-    message = pb.OpenAsk(opened_at=found.opened_at, session_title=found.session_title)
+    message = pb.OpenAsk(opened_at=found.opened_at, session_title=found.session_title, session_id=found.session_id)
     mapping.fill(message.ask, found.ask)
     return message
 
@@ -54,11 +54,12 @@ async def create(app: Application, caller: Caller, request: pb.CreateRequest) ->
     settings = app.local.settings
     mode = _one_of(request.mode or settings.permissions.mode, Mode, "mode")
     limits = mapping.read(request.limits, Limits) if request.HasField("limits") else settings.limits
-    new = NewSession(
-        owner=caller.principal,
+    new = new_session(
+        settings,
+        caller.principal,
         workspace=request.workspace or str(app.workspace),
-        provider=request.provider or settings.model.provider,
-        model=request.model or settings.model.name,
+        provider=request.provider,
+        model=request.model,
         mode=mode,
         limits=limits,
         title=request.title,
@@ -77,6 +78,7 @@ async def list_sessions(app: Application, caller: Caller, request: pb.ListReques
         page_size=request.page_size or 100,
         page_token=request.page_token,
         status=status,
+        owner=request.owner,
         text=request.text,
     )
     return pb.ListResponse(sessions=map(_session, page.sessions), next_page_token=page.next_token)
@@ -131,6 +133,15 @@ async def steer(app: Application, caller: Caller, request: pb.SteerRequest) -> p
 async def cancel(app: Application, caller: Caller, request: pb.CancelRequest) -> pb.CancelResponse:
     await app.cancel(caller, SessionID(request.session_id))
     return pb.CancelResponse()
+
+
+async def cancel_call(app: Application, caller: Caller, request: pb.CancelCallRequest) -> pb.CancelCallResponse:
+    await app.cancel_call(caller, SessionID(request.session_id), ToolCallID(request.tool_call_id))
+    return pb.CancelCallResponse()
+
+
+async def get_ask(app: Application, caller: Caller, request: pb.GetAskRequest) -> pb.GetAskResponse:
+    return pb.GetAskResponse(ask=_ask(await app.get_ask(caller, AskID(request.ask_id))))
 
 
 async def list_asks(app: Application, caller: Caller, request: pb.ListAsksRequest) -> pb.ListAsksResponse:
@@ -218,7 +229,7 @@ async def get_info(app: Application, caller: Caller, request: pb.GetInfoRequest)
         version=__version__,
         principal_name=caller.principal.name,
         role=caller.role,
-        capabilities=["watch", "watch_all", "reviews"],
+        capabilities=["watch", "watch_all", "reviews", "cancel_call"],
     )
 
 
@@ -238,6 +249,11 @@ def frame_message(frame: Frame) -> pb.WatchResponse:
     if isinstance(frame, Gap):
         return pb.WatchResponse(gap=pb.Gap(last_offset=frame.last_offset))
     return pb.WatchResponse(heart_beat=pb.HeartBeat())
+
+
+async def export(app: Application, caller: Caller, request: pb.ExportRequest) -> AsyncIterator[pb.ExportResponse]:
+    async for chunk in app.export(caller, SessionID(request.session_id)):
+        yield pb.ExportResponse(chunk=chunk)
 
 
 async def watch_all(
@@ -271,7 +287,9 @@ HANDLERS: dict[str, Handler] = {
     "Runs.Resume": resume,
     "Runs.Steer": steer,
     "Runs.Cancel": cancel,
+    "Runs.CancelCall": cancel_call,
     "Approvals.ListAsks": list_asks,
+    "Approvals.GetAsk": get_ask,
     "Approvals.Answer": answer,
     "Approvals.ListGrants": list_grants,
     "Approvals.RevokeGrant": revoke_grant,
@@ -286,7 +304,7 @@ HANDLERS: dict[str, Handler] = {
 }
 """Every rpc with one response, by service and name."""
 
-STREAMS: dict[str, StreamHandler] = {"Events.Watch": watch, "Events.WatchAll": watch_all}
+STREAMS: dict[str, StreamHandler] = {"Events.Watch": watch, "Events.WatchAll": watch_all, "Sessions.Export": export}
 """Every rpc with a stream of responses."""
 
 __all__ = ["HANDLERS", "STREAMS", "events", "frame_message", "inbox_message"]

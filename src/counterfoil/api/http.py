@@ -36,10 +36,11 @@ SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1") -> Starlette:
     """The ASGI application. `bound`: the address that it is served on, for the check of `Host`."""
     site = _Site(app, door, bound)
-    routes = [StarletteRoute(r.path, site.unary(r), methods=[r.method]) for r in ROUTES]
-    routes += [
-        StarletteRoute("/v1/sessions/{session_id}/events", site.watch, methods=["GET"]),
+    routes = [
         StarletteRoute("/v1/asks/events", site.watch_all, methods=["GET"]),
+        *(StarletteRoute(r.path, site.unary(r), methods=[r.method]) for r in ROUTES),
+        StarletteRoute("/v1/sessions/{session_id}/export", site.export, methods=["GET"]),
+        StarletteRoute("/v1/sessions/{session_id}/events", site.watch, methods=["GET"]),
         StarletteRoute("/healthz", site.healthy, methods=["GET"]),
         StarletteRoute("/readyz", site.ready, methods=["GET"]),
         StarletteRoute("/openapi.json", site.openapi, methods=["GET"]),
@@ -111,6 +112,18 @@ class _Site:
             return _problem(_logged(error))
         return StreamingResponse(_sse(first, frames), media_type="text/event-stream", headers=SSE_HEADERS)
 
+    async def export(self, request: Request) -> Response:
+        """The public log as JSON lines."""
+        try:
+            self._check(request)
+            caller = self._door.caller(request.headers.get("authorization"))
+            message = pb.ExportRequest(session_id=request.path_params["session_id"])
+            chunks = STREAMS["Sessions.Export"](self._app, caller, message)
+            first = await anext(chunks, None)
+        except Exception as error:
+            return _problem(_logged(error))
+        return StreamingResponse(_bytes(first, chunks), media_type="application/x-ndjson")
+
     # ---- the server itself --------------------------------------------------------------------------------------
 
     async def healthy(self, request: Request) -> Response:
@@ -159,14 +172,26 @@ def _offset(text: str) -> int:
     return int(text)
 
 
+async def _bytes(first: Any, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    async with contextlib.aclosing(chunks):  # type: ignore[type-var]
+        if first is not None:
+            yield first.chunk
+        async for message in chunks:
+            yield message.chunk
+
+
 async def _sse(first: Any, frames: AsyncIterator[Any]) -> AsyncIterator[bytes]:
-    """Frames as server-sent events. A client that goes away ends the watch."""
+    """Frames as server-sent events; an error that ends them is the last one. A client that goes away ends the watch."""
     yield RETRY.encode()
     async with contextlib.aclosing(frames):  # type: ignore[type-var]
-        if first is not None:
-            yield _event(first)
-        async for frame in frames:
-            yield _event(frame)
+        try:
+            if first is not None:
+                yield _event(first)
+            async for frame in frames:
+                yield _event(frame)
+        except Exception as error:  # the answer's head is sent: only the stream itself can say what happened
+            detail = json.dumps(json_format.MessageToDict(_logged(error).detail), separators=(",", ":"))
+            yield f"event: error\ndata: {detail}\n\n".encode()
 
 
 def _event(frame: Any) -> bytes:

@@ -85,16 +85,18 @@ class GetResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("page_size", "page_token", "status", "text")
+    __slots__ = ("page_size", "page_token", "status", "text", "owner")
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
     page_size: int
     page_token: str
     status: str
     text: str
-    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., status: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...
+    owner: str
+    def __init__(self, page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., status: _Optional[str] = ..., text: _Optional[str] = ..., owner: _Optional[str] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("sessions", "next_page_token")
@@ -325,14 +327,16 @@ class WatchAllResponse(_message.Message):
     def __init__(self, opened: _Optional[_Union[OpenAsk, _Mapping]] = ..., ended: _Optional[_Union[AskEnded, _Mapping]] = ..., heart_beat: _Optional[_Union[HeartBeat, _Mapping]] = ...) -> None: ...
 
 class OpenAsk(_message.Message):
-    __slots__ = ("ask", "opened_at", "session_title")
+    __slots__ = ("ask", "opened_at", "session_title", "session_id")
     ASK_FIELD_NUMBER: _ClassVar[int]
     OPENED_AT_FIELD_NUMBER: _ClassVar[int]
     SESSION_TITLE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     ask: _records_pb2.Ask
     opened_at: int
     session_title: str
-    def __init__(self, ask: _Optional[_Union[_records_pb2.Ask, _Mapping]] = ..., opened_at: _Optional[int] = ..., session_title: _Optional[str] = ...) -> None: ...
+    session_id: str
+    def __init__(self, ask: _Optional[_Union[_records_pb2.Ask, _Mapping]] = ..., opened_at: _Optional[int] = ..., session_title: _Optional[str] = ..., session_id: _Optional[str] = ...) -> None: ...
 
 class AskEnded(_message.Message):
     __slots__ = ("ask_id", "origin_session_id")
