@@ -1,6 +1,6 @@
 """Every rule of attachment, as a person reads it: what is painted on the card, and what by itself, at any width.
 
-Words are looked for with all white space taken out, so that a line break in the middle of one neither hides nor makes it.
+Words are looked for with all white space taken out, so that a line break in the middle neither hides nor makes one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def marked(event: ev.Event) -> ev.Event:
 
 
 def painted(name: str, width: int) -> tuple[dict[str, str], list[str]]:
-    """What is painted without white space: on each card by its call, and on each piece of evidence that stands alone."""
+    """What is painted, without white space: on each card by its call, and on each piece of evidence alone."""
     log = Log()
     log.add(created(), ev.RunStarted(run_id=RUN))
     for event in TABLE[name][0]:
