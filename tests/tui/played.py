@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 from counterfoil import events as ev
@@ -27,6 +27,8 @@ class Played:
         self.kept: dict[str, str] = {}
         self.answers: list[tuple[AskID, str, str, str]] = []
         self.running = False
+        self.connection = "embedded"
+        self.told: Callable[[], None] = lambda: None
         self.previews: dict[AskID, str] = {}
         self.facts: dict[str, list[Fact]] = {}
         self.lines: list[SessionLine] = []
@@ -85,7 +87,7 @@ class Played:
         )
         self.add(ev.AskSettled(receipt=receipt))
 
-    def preview(self, ask: ev.Ask) -> str:
+    async def preview(self, ask: ev.Ask) -> str:
         return self.previews.get(ask.ask_id, "")
 
     async def sessions(self) -> list[SessionLine]:

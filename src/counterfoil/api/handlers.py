@@ -12,6 +12,7 @@ from counterfoil.api import mapping
 from counterfoil.api.v1 import events_pb2 as events
 from counterfoil.api.v1 import records_pb2 as records
 from counterfoil.api.v1 import services_pb2 as pb
+from counterfoil.config import model_name
 from counterfoil.errors import UsageError
 from counterfoil.events import Envelope, Limits, Mode, Scope, SessionStatus, Verdict
 from counterfoil.identity import AskID, HookID, Offset, SessionID, ToolCallID
@@ -39,7 +40,12 @@ def _session(summary: SessionSummary) -> pb.Session:
 
 
 def _ask(found: OpenAsk) -> pb.OpenAsk:
-    message = pb.OpenAsk(opened_at=found.opened_at, session_title=found.session_title, session_id=found.session_id)
+    message = pb.OpenAsk(
+        opened_at=found.opened_at,
+        session_title=found.session_title,
+        session_id=found.session_id,
+        untrusted_preview=found.untrusted_preview,
+    )
     mapping.fill(message.ask, found.ask)
     return message
 
@@ -230,6 +236,10 @@ async def get_info(app: Application, caller: Caller, request: pb.GetInfoRequest)
         principal_name=caller.principal.name,
         role=caller.role,
         capabilities=["watch", "watch_all", "reviews", "cancel_call"],
+        workspace=str(app.workspace),
+        provider=app.local.settings.model.provider,
+        model=model_name(app.local.settings),
+        mode=app.local.settings.permissions.mode,
     )
 
 

@@ -21,12 +21,19 @@ _GONE = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.St
 
 
 class GrpcTransport:
-    """`Transport` over gRPC. `target`: `host:port`, or `unix:path`; without TLS, so for loopback and sockets."""
+    """`Transport` over gRPC. `target`: `host:port`, or `unix:path`.
 
-    def __init__(self, target: str, token: str | None = None) -> None:
+    `roots`: over TLS, with these authorities (PEM; empty for the library's). None: in the clear, so for loopback.
+    """
+
+    def __init__(self, target: str, token: str | None = None, *, roots: bytes | None = None) -> None:
         self._target = target
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
-        self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+        if roots is None:
+            self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
+        else:
+            trusted = grpc.ssl_channel_credentials(root_certificates=roots or None)
+            self._channel = grpc.aio.secure_channel(target, trusted, options=_OPTIONS)
 
     async def call(self, rpc: str, request: Message) -> Any:
         method = self._channel.unary_unary(
@@ -72,6 +79,6 @@ def _method(rpc: str) -> str:
     return f"/{pb.DESCRIPTOR.services_by_name[service].full_name}/{method}"
 
 
-def connect(target: str, token: str | None = None) -> WireClient:
-    """A client of the server at `target`."""
-    return WireClient(GrpcTransport(target, token))
+def connect(target: str, token: str | None = None, *, roots: bytes | None = None) -> WireClient:
+    """A client of the server at `target`; `roots` as `GrpcTransport` has them."""
+    return WireClient(GrpcTransport(target, token, roots=roots))

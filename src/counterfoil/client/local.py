@@ -19,6 +19,7 @@ from counterfoil.client.values import (
     Started,
     TranscriptPage,
 )
+from counterfoil.config import model_name
 from counterfoil.errors import UsageError
 from counterfoil.events import (
     Envelope,
@@ -238,6 +239,10 @@ class LocalClient:
             principal_name=self._caller.principal.name,
             role=self._caller.role,
             capabilities=CAPABILITIES,
+            workspace=str(self._app.workspace),
+            provider=self._app.local.settings.model.provider,
+            model=model_name(self._app.local.settings),
+            mode=self._app.local.settings.permissions.mode,
         )
 
     async def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from counterfoil.events import Envelope
+from counterfoil.events import Envelope, Mode
 from counterfoil.events.base import Value
 from counterfoil.identity import AskID, Offset, ReviewID, RunID, SessionID
 from counterfoil.ports import SessionSummary
@@ -75,9 +75,13 @@ class ReviewText(Value, frozen=True, kw_only=True):
 
 
 class Info(Value, frozen=True, kw_only=True):
-    """The service, and who it takes the caller for."""
+    """The service, who it takes the caller for, and what a session begins with that names nothing else."""
 
     version: str
     principal_name: str
     role: str
     capabilities: tuple[str, ...] = ()
+    workspace: str = ""
+    provider: str = ""
+    model: str = ""
+    mode: Mode = "default"

@@ -299,6 +299,7 @@ def _open_ask(message: Any) -> OpenAsk:
         opened_at=message.opened_at,
         session_id=SessionID(message.session_id),
         session_title=message.session_title,
+        untrusted_preview=message.untrusted_preview,
     )
 
 

@@ -37,7 +37,7 @@ from counterfoil.service.listing import position, wanted
 from counterfoil.service.posting import deliver
 from counterfoil.service.questions import Questions
 from counterfoil.service.reading import about, ask_of, reviews_of, session_of_ask
-from counterfoil.service.stopping import open_question
+from counterfoil.service.stopping import held_text, open_question
 from counterfoil.service.verifying import Verdict as LogVerdict
 from counterfoil.service.verifying import verify_one
 from counterfoil.service.watching import Watcher
@@ -168,6 +168,7 @@ class Application:
         run = await self._open_run(session)
         letter = SteerLetter(run_id=run, text=text, principal=caller.principal)
         await deliver(self.local.store, self.drivers, session, letter)
+        await self._go_on(session)
 
     async def cancel(self, caller: Caller, session: SessionID) -> None:
         """Stop the run, wherever it is driven. Nothing happens where there is none."""
@@ -239,7 +240,10 @@ class Application:
         """One open ask. Raises `AskNotFound`, `AskIsSettled` with its receipt, `AskWithdrawn`."""
         self._require(caller, "read")
         session = await self._session_of(caller, ask)
-        return await ask_of(self.local.store, await self.local.store.summary(session), ask)
+        found = await ask_of(self.local.store, await self.local.store.summary(session), ask)
+        if found.ask.result_digest is None or not may(caller, "answer"):
+            return found
+        return msgspec.structs.replace(found, untrusted_preview=held_text(await self._state(session), found.ask))
 
     async def answer(
         self,

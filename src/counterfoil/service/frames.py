@@ -27,12 +27,16 @@ Frame = Envelope | CaughtUp | Gap | HeartBeat
 
 
 class OpenAsk(Value, frozen=True, kw_only=True):
-    """An ask that waits for an answer. `opened_at`: µs since the epoch, UTC."""
+    """An ask that waits for an answer. `opened_at`: µs since the epoch, UTC.
+
+    `untrusted_preview`: the beginning of the held result that it is about, where one who may answer asked for it.
+    """
 
     ask: Ask
     opened_at: int
     session_id: SessionID
     session_title: str = ""
+    untrusted_preview: str = ""
 
 
 class AskEnded(Value, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from counterfoil.errors import ToolFailure
-from counterfoil.events import Ask, Verdict
+from counterfoil.events import Ask, Verdict, text_of
 from counterfoil.identity import SessionID, ToolCallID
 from counterfoil.ports import Targets, Tool, ToolContext, ToolOutput, Toolset, ToolSpec
 from counterfoil.state import SessionState
 
+PREVIEW = 4_000
+"""Characters of a held result that are shown to whoever decides on it."""
 REMEMBERED = 1_000
 """So many calls that aren't to begin are remembered."""
 
@@ -110,3 +112,9 @@ def open_question(state: SessionState, call: ToolCallID) -> tuple[Ask, Verdict] 
     if ask is None:
         return None
     return ask, "withhold" if "withhold" in ask.choices else "deny"
+
+
+def held_text(state: SessionState, ask: Ask) -> str:
+    """The beginning of the result that `ask` is about, which comes from outside. Empty where it isn't held any more."""
+    call = state.call(ask.tool_call_id)
+    return text_of(call.held.parts)[:PREVIEW] if call is not None and call.held is not None else ""

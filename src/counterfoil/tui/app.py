@@ -68,6 +68,7 @@ class CounterfoilApp(App[None]):
     ) -> None:
         super().__init__()
         self.link = link
+        link.told = self._told
         self.clock = clock
         self.feed = Feed(session or SessionID(""))
         self.asking = Asking(self)
@@ -78,7 +79,6 @@ class CounterfoilApp(App[None]):
         self._wanted = session
         self._opened = False
         self._scheduled = False
-        self._connection = "embedded"
         self._settling: Timer | None = None
         self._filled = 0
         self._pressed = float("-inf")
@@ -154,7 +154,6 @@ class CounterfoilApp(App[None]):
                 if feed.apply(envelope):
                     self._came(envelope)
         except CounterfoilError as fault:
-            self._connection = f"lost: {fault}"
             self.say(str(fault), severity="error")
             self.settle()
 
@@ -162,7 +161,11 @@ class CounterfoilApp(App[None]):
         event = envelope.event
         if isinstance(event, ev.TurnFinished):
             self._filled = event.usage.input_tokens + event.usage.output_tokens
-        if not self._scheduled:
+        self._told()
+
+    def _told(self) -> None:
+        """Something changed: many such make one paint."""
+        if not self._scheduled and self.is_running:
             self._scheduled = True
             self.set_timer(FRAME, self.settle)
 
@@ -186,7 +189,7 @@ class CounterfoilApp(App[None]):
             model=model,
             mode=session.mode if session.complete else begin.mode,
             state=status,
-            connection=self._connection,
+            connection=self.link.connection,
             tokens=session.usage.input_tokens + session.usage.output_tokens,
             cost=self.link.cost(session.provider or begin.provider, model, session.usage),
             context=self._filled / self.link.window(model) if self._filled else None,
@@ -247,7 +250,9 @@ class CounterfoilApp(App[None]):
                 offers = []
         elif message.word.startswith("@") and len(message.word) > 1:
             if self._files is None:
-                self._files = complete.workspace_files(Path(self.link.defaults.workspace))
+                self._files = (
+                    [] if not self.link.defaults.here else complete.workspace_files(Path(self.link.defaults.workspace))
+                )
             offers = complete.files(message.word, self._files)
         self._offers, self._offered = offers, 0
         self._show_offers()

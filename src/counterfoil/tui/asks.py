@@ -21,12 +21,14 @@ class Asking:
         self._screen: AskScreen | None = None
         self._later: set[AskID] = set()
         self._answering: set[AskID] = set()
+        self._previews: dict[AskID, str] = {}
+        self._fetching = False
 
     def forget(self) -> None:
         """Another session is opened: nothing of this one is asked any more."""
         if self._screen is not None:
             self._screen.close_elsewhere()
-        self._later, self._answering = set(), set()
+        self._later, self._answering, self._previews = set(), set(), {}
 
     def again(self) -> int:
         """Ask again what was put off. Returns how many questions are open."""
@@ -46,19 +48,33 @@ class Asking:
                 current.requeue(1, len(ids) - len(self._later & set(ids)))
             return
         wanted = [ask for ask in waiting if ask.ask_id not in self._later]
-        if wanted and current is None:
+        if wanted and current is None and not self._fetching:
             self._put(wanted[0], len(wanted))
 
     def _put(self, ask: Ask, of: int) -> None:
+        if "release" in ask.choices and ask.ask_id not in self._previews:
+            self._fetching = True
+            self._app.run_worker(self._fetch(ask), group="previews")
+            return
         feed = self._app.feed
         root = ask.origin_session_id == feed.seen.root or feed.seen.call(ask.tool_call_id) is not None
-        question = Question(ask=ask, root=root, call=feed.seen.call(ask.tool_call_id), preview=self._preview(ask))
+        question = Question(
+            ask=ask, root=root, call=feed.seen.call(ask.tool_call_id), preview=self._previews.get(ask.ask_id, "")
+        )
         screen = AskScreen(question, (1, of), clock=self._app.clock, typed=self._app.prompt.typed)
         self._screen = screen
         self._app.push_screen(screen, lambda said: self._chosen(screen, said))
 
-    def _preview(self, ask: Ask) -> str:
-        return self._app.link.preview(ask) if "release" in ask.choices else ""
+    async def _fetch(self, ask: Ask) -> None:
+        """Have the beginning of a held result at hand, then ask. Where it can't be had, it is asked without."""
+        try:
+            self._previews[ask.ask_id] = await self._app.link.preview(ask)
+        except CounterfoilError as fault:
+            self._previews[ask.ask_id] = ""
+            self._app.say(f"the held result can't be shown: {fault}", severity="warning")
+        finally:
+            self._fetching = False
+        self.look()
 
     def _chosen(self, screen: AskScreen, said: Said | None) -> None:
         self._screen = None

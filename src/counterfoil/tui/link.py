@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Literal, Protocol
 
 import msgspec
@@ -49,12 +49,18 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True):
     configured: Literal["important", "all"] = "important"
     theme: Literal["dark", "light"] = "dark"
     warnings: tuple[str, ...] = ()
+    here: bool = True
+    """Whether the workspace is a folder of this machine, so that its files can be named."""
 
 
 class Link(Protocol):
     """The server, from the terminal's side. One session is open at a time."""
 
     defaults: Defaults
+    connection: str
+    """How the server is reached, in a word or two; `lost` in it where it isn't just now."""
+    told: Callable[[], None]
+    """Called whenever `connection` or `running` changed without an event."""
 
     async def sessions(self) -> list[SessionLine]:
         """All sessions, the newest first."""
@@ -95,7 +101,7 @@ class Link(Protocol):
         """Answer one ask. Raises `CounterfoilError` where it is closed already, or `rule` can't be learned from it."""
         ...
 
-    def preview(self, ask: Ask) -> str:
+    async def preview(self, ask: Ask) -> str:
         """The beginning of the result that `ask` is about, where it may be shown; untrusted. Empty where it can't."""
         ...
 

@@ -67,7 +67,7 @@ def pieces(s: Standing, width: int) -> list[tuple[str, Name]]:
         every.append((8, f"${s.cost:.2f}", "muted"))
     if s.session:
         every.append((10, visible_line(s.title)[:24] or s.session[:12], "muted"))
-    every.append((4, s.connection, "muted" if s.connection == "embedded" else "bad"))
+    every.append((4, s.connection, "bad" if "lost" in s.connection else "muted"))
     while len(every) > 1 and sum(cell_len(text) + 3 for _, text, _ in every) - 3 > width:
         every.remove(max(every))
     return [(text, colour) for _, text, colour in every]

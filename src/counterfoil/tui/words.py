@@ -110,3 +110,9 @@ def tokens(usage: Usage) -> str:
     if usage.cache_read_tokens:
         parts.append(f"{usage.cache_read_tokens} from cache")
     return f"{', '.join(parts)}, {usage.requests} requests"
+
+
+def title_of(prompt: str) -> str:
+    """A session's title: the first line of its first prompt, in 80 characters at most."""
+    line = visible_line(prompt.strip().split("\n", 1)[0])
+    return line if len(line) <= 80 else line[:79] + "…"

@@ -327,16 +327,18 @@ class WatchAllResponse(_message.Message):
     def __init__(self, opened: _Optional[_Union[OpenAsk, _Mapping]] = ..., ended: _Optional[_Union[AskEnded, _Mapping]] = ..., heart_beat: _Optional[_Union[HeartBeat, _Mapping]] = ...) -> None: ...
 
 class OpenAsk(_message.Message):
-    __slots__ = ("ask", "opened_at", "session_title", "session_id")
+    __slots__ = ("ask", "opened_at", "session_title", "session_id", "untrusted_preview")
     ASK_FIELD_NUMBER: _ClassVar[int]
     OPENED_AT_FIELD_NUMBER: _ClassVar[int]
     SESSION_TITLE_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
+    UNTRUSTED_PREVIEW_FIELD_NUMBER: _ClassVar[int]
     ask: _records_pb2.Ask
     opened_at: int
     session_title: str
     session_id: str
-    def __init__(self, ask: _Optional[_Union[_records_pb2.Ask, _Mapping]] = ..., opened_at: _Optional[int] = ..., session_title: _Optional[str] = ..., session_id: _Optional[str] = ...) -> None: ...
+    untrusted_preview: str
+    def __init__(self, ask: _Optional[_Union[_records_pb2.Ask, _Mapping]] = ..., opened_at: _Optional[int] = ..., session_title: _Optional[str] = ..., session_id: _Optional[str] = ..., untrusted_preview: _Optional[str] = ...) -> None: ...
 
 class AskEnded(_message.Message):
     __slots__ = ("ask_id", "origin_session_id")
@@ -563,13 +565,21 @@ class GetInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetInfoResponse(_message.Message):
-    __slots__ = ("version", "principal_name", "role", "capabilities")
+    __slots__ = ("version", "principal_name", "role", "capabilities", "workspace", "provider", "model", "mode")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PRINCIPAL_NAME_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
     version: str
     principal_name: str
     role: str
     capabilities: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, version: _Optional[str] = ..., principal_name: _Optional[str] = ..., role: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ...) -> None: ...
+    workspace: str
+    provider: str
+    model: str
+    mode: str
+    def __init__(self, version: _Optional[str] = ..., principal_name: _Optional[str] = ..., role: _Optional[str] = ..., capabilities: _Optional[_Iterable[str]] = ..., workspace: _Optional[str] = ..., provider: _Optional[str] = ..., model: _Optional[str] = ..., mode: _Optional[str] = ...) -> None: ...

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import json
 import os
 import platform
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +17,20 @@ from counterfoil.config import NO_FLAGS, Flags, Settings, api_key, find_provider
 from counterfoil.config import with_choice as with_provider
 from counterfoil.engine import NewSession, Session, Watch, WatchGap
 from counterfoil.errors import CounterfoilError, UsageError
-from counterfoil.events import Ask, Envelope, Mode, Principal, Scope, Usage, Verdict, text_of
+from counterfoil.events import Ask, Envelope, Mode, Principal, Scope, Usage, Verdict
 from counterfoil.events.codec import encode_envelope, envelope_of
 from counterfoil.identity import START, AskID, Offset, SessionID
 from counterfoil.ports import Holder
-from counterfoil.scrollback import visible_line
 from counterfoil.service.local import LocalService
 from counterfoil.service.models import context_window
-from counterfoil.tui.link import NOTICES, Defaults, Notices, SessionLine
+from counterfoil.service.stopping import held_text
+from counterfoil.tui.kept import keep, notices_of, read_kept
+from counterfoil.tui.link import Defaults, SessionLine
+from counterfoil.tui.words import title_of
 
 if TYPE_CHECKING:
     from counterfoil.tui.link import Fact
 
-UI_FILE = "terminal.json"
-PREVIEW = 4_000
 PAGE = 1_000
 
 
@@ -53,6 +52,8 @@ class Embedded:
         self._watch: Watch | None = None
         self._drive: asyncio.Task[Any] | None = None
         self.defaults = self._defaults()
+        self.connection = "embedded"
+        self.told: Callable[[], None] = lambda: None
 
     @classmethod
     def start(cls, workspace: Path, env: Mapping[str, str], flags: Flags = NO_FLAGS) -> Embedded:
@@ -64,13 +65,13 @@ class Embedded:
 
     def _defaults(self) -> Defaults:
         settings = self.service.settings
-        kept = _kept(settings.state_dir / UI_FILE)
+        kept = read_kept(settings.state_dir)
         return Defaults(
             workspace=str(self._workspace),
             provider=settings.model.provider,
             model=settings.model.name,
             mode=settings.permissions.mode,
-            notices=_notices(kept.get("notices")),
+            notices=notices_of(kept),
             configured=settings.ui.notices,
             theme="light" if kept.get("theme") == "light" else "dark",
             warnings=tuple(str(problem) for problem in settings.problems),
@@ -154,7 +155,7 @@ class Embedded:
             await session.steer(text)
             return
         if not session.state.meta.title:
-            await session.rename(_title(text))
+            await session.rename(title_of(text))
         self._begin(session.prompt(text))
 
     async def resume(self) -> bool:
@@ -183,10 +184,8 @@ class Embedded:
         if not self.running and self._opened.state.run is not None and not self._opened.state.asks:
             await self.resume()
 
-    def preview(self, ask: Ask) -> str:
-        call = self._opened.state.call(ask.tool_call_id)
-        held = call.held if call is not None else None
-        return "" if held is None else text_of(held.parts)[:PREVIEW]
+    async def preview(self, ask: Ask) -> str:
+        return held_text(self._opened.state, ask)
 
     # ---- the open session ---------------------------------------------------------------------------------------
 
@@ -272,20 +271,12 @@ class Embedded:
         return context_window(model)
 
     def cost(self, provider: str, model: str, usage: Usage) -> float | None:
-        from counterfoil.tui.embedded.facts import cost
+        from counterfoil.tui.prices import cost
 
         return cost(model, usage)
 
     async def keep(self, name: str, value: str) -> None:
-        file = self.service.settings.state_dir / UI_FILE
-        kept = _kept(file) | {name: value}
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = file.with_suffix(".new")
-            part.write_text(json.dumps(kept), encoding="utf-8")
-            part.replace(file)
-        except OSError as fault:
-            raise UsageError(f"{file} can't be written: {fault.strerror}") from fault
+        keep(self.service.settings.state_dir, name, value)
 
     # ---- the end ------------------------------------------------------------------------------------------------
 
@@ -314,25 +305,6 @@ def me() -> Principal:
         return Principal(kind="local", name=getpass.getuser())
     except (KeyError, OSError):
         return Principal(kind="local", name=str(os.getuid()))
-
-
-def _title(prompt: str) -> str:
-    line = visible_line(prompt.strip().split("\n", 1)[0])
-    return line if len(line) <= 80 else line[:79] + "…"
-
-
-def _notices(kept: object) -> Notices:
-    """What was kept; anything that isn't known counts as the configuration's word."""
-    return next((known for known in NOTICES if known == kept), "config")
-
-
-def _kept(file: Path) -> dict[str, str]:
-    """What the person set in the client; nothing where it can't be read: settings then hold."""
-    try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {str(k): str(v) for k, v in kept.items()} if isinstance(kept, dict) else {}
 
 
 __all__ = ["CounterfoilError", "Embedded", "me", "settings_for"]

@@ -1,4 +1,4 @@
-"""What is configured, as rows: hooks, rules, checkers; and what tokens cost."""
+"""What is configured, as rows: hooks, rules, checkers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from counterfoil.config import Settings
-from counterfoil.events import Usage
 from counterfoil.service.grants import Grants
 from counterfoil.tui.link import Fact
 
@@ -86,20 +85,3 @@ def checkers(settings: Settings) -> list[Fact]:
         )
         for rule in settings.reviews.rules
     ]
-
-
-def cost(model: str, usage: Usage) -> float | None:
-    """Dollars, by the maintained table of prices; None where the table doesn't know the model."""
-    from genai_prices import Usage as Priced
-    from genai_prices import calc_price
-
-    counted = Priced(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-    )
-    try:
-        return float(calc_price(counted, model).total_price)
-    except LookupError:
-        return None
