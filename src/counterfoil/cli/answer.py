@@ -33,13 +33,20 @@ def answer(
     ] = "",
     key: _Key = None,
     wait: _Wait = 30.0,
+    connect: options.Connect = None,
     state_dir: options.StateDir = None,
 ) -> int:
     """Answer a question. A run that waits for it goes on; `counterfoil resume` goes on with one that was left."""
     from counterfoil.cli.compose import state_settings, with_service
-    from counterfoil.cli.settling import Given, settle
+    from counterfoil.cli.settling import Given, settle, settle_elsewhere
 
     given = Given(ask=ask, word=verdict.value, note=note, scope=scope.value, rule=rule, key=key, wait=wait)
+    if connect is not None:
+        from counterfoil.cli import over
+
+        over.refuse(state_dir=state_dir)
+        _tell(over.with_client(connect, lambda client: settle_elsewhere(client, given)))
+        return exits.DONE
     _tell(with_service(state_settings(state_dir), lambda local: settle(local, given)))
     return exits.DONE
 

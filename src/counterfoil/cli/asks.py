@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from counterfoil.scrollback import AskView
 
 
-def asks(as_json: options.AsJson = False, state_dir: options.StateDir = None) -> int:
+def asks(as_json: options.AsJson = False, connect: options.Connect = None, state_dir: options.StateDir = None) -> int:
     """List the open questions of all sessions."""
     from counterfoil.cli.compose import with_store
     from counterfoil.cli.terminal import print_json
 
-    found = with_store(state_dir, _open_asks)
+    found = with_store(state_dir, _open_asks) if connect is None else _elsewhere(connect, state_dir)
     if as_json:
         print_json(found)
     elif not found:
@@ -35,6 +35,15 @@ async def _open_asks(store: EventStore) -> list[AskView]:
     for summary in await with_open_asks(store):
         found += (await read_scrollback(store, summary.session_id)).open_asks
     return found
+
+
+def _elsewhere(url: str, state_dir: str | None) -> list[AskView]:
+    from counterfoil.cli import over
+    from counterfoil.scrollback import AskView
+
+    over.refuse(state_dir=state_dir)
+    found = over.with_client(url, lambda client: client.list_asks())
+    return [AskView(ask=one.ask, opened_at=one.opened_at) for one in found]
 
 
 def _print(view: AskView) -> None:

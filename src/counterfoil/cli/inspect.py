@@ -19,6 +19,7 @@ def inspect(
         typer.Argument(metavar="[CALL]", help="A call's id or a unique beginning of it.", show_default=False),
     ] = None,
     as_json: options.AsJson = False,
+    connect: options.Connect = None,
     state_dir: options.StateDir = None,
 ) -> int:
     """Show the calls of a session with their evidence, or one call in full."""
@@ -29,7 +30,13 @@ def inspect(
     async def read(store: EventStore) -> Scrollback:
         return await read_scrollback(store, await resolve(store, session))
 
-    seen = with_store(state_dir, read)
+    if connect is None:
+        seen = with_store(state_dir, read)
+    else:
+        from counterfoil.cli import over
+
+        over.refuse(state_dir=state_dir)
+        seen = over.with_client(connect, lambda client: over.read_scrollback(client, session))
     if call is not None:
         return _one(seen, call, as_json)
     return _all(seen, as_json)

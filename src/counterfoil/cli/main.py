@@ -51,13 +51,34 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def counterfoil(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    connect: Annotated[
+        str | None,
+        typer.Option("--connect", metavar="URL", help="The terminal client, on this server.", show_default=False),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="With --connect: open this session.", show_default=False),
+    ] = None,
 ) -> None:
     """An agent harness that keeps a numbered stub of everything that happens to a call."""
+    from counterfoil.errors import UsageError
+
+    if ctx.invoked_subcommand is not None:
+        if connect is not None or session is not None:
+            raise UsageError(
+                "--connect and --session before a command belong to the terminal client",
+                hint=f"write `counterfoil {ctx.invoked_subcommand} --connect URL …`",
+            )
+        return
+    if connect is None:
+        raise UsageError("--session needs --connect", hint="`counterfoil` opens a new one; /sessions lists the others")
+    raise typer.Exit(_client_at(connect, session))
 
 
 def export(
@@ -66,10 +87,11 @@ def export(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here.  [default: stdout]")
     ] = None,
+    connect: options.Connect = None,
     state_dir: options.StateDir = None,
 ) -> int:
     """Write a session's public events as JSON lines, or what they show as a page."""
-    return sessions.export(session, sessions.ExportFormat("html" if html else "jsonl"), output, state_dir)
+    return sessions.export(session, sessions.ExportFormat("html" if html else "jsonl"), output, connect, state_dir)
 
 
 _COMMANDS: list[tuple[str, Callable[..., Any]]] = [
@@ -125,6 +147,23 @@ def _client() -> int:
     from counterfoil.tui.entry import open_client
 
     return open_client(folder(None))
+
+
+def _client_at(url: str, session: str | None) -> int:
+    """The terminal client on a server elsewhere."""
+    from counterfoil.cli.compose import load_settings
+    from counterfoil.errors import UsageError
+    from counterfoil.identity import SessionID
+    from counterfoil.tui.entry import open_remote
+
+    if not (terminal.is_terminal(sys.stdin) and terminal.is_terminal(sys.stdout)):
+        raise UsageError("the terminal client needs a terminal", hint="`counterfoil run --connect URL` needs none")
+    found = None
+    if session is not None:
+        from counterfoil.cli import over
+
+        found = SessionID(over.with_client(url, lambda client: over.resolve(client, session)))
+    return open_remote(url, load_settings(None, warn=False), found)
 
 
 def _quiet() -> int:

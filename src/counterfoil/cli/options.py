@@ -15,6 +15,15 @@ Workspace = Annotated[
     Path | None,
     typer.Option("--workspace", metavar="DIR", help="The folder to work in.  [default: this one]", show_default=False),
 ]
+Connect = Annotated[
+    str | None,
+    typer.Option(
+        "--connect",
+        metavar="URL",
+        help="Do it at this server: http://HOST:PORT, https://…, grpc://…, unix:PATH.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value.")]
 SessionRef = Annotated[
     str, typer.Argument(metavar="SESSION", help="A session's id, a unique beginning of it, or `last`.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from counterfoil.errors import SessionNotFound, UsageError
@@ -15,17 +16,21 @@ MANY = 1_000_000
 
 async def resolve(store: EventStore, reference: str) -> SessionID:
     """The session that `reference` means. Raises `SessionNotFound`, `UsageError` where it isn't plain."""
+    return chosen(reference, await store.sessions(limit=1 if reference == "last" else MANY))
+
+
+def chosen(reference: str, sessions: Sequence[SessionSummary]) -> SessionID:
+    """Which of `sessions`, latest first, is meant. Raises `SessionNotFound`, `UsageError` where it isn't plain."""
     if reference == "last":
-        latest = await store.sessions(limit=1)
-        if not latest:
+        if not sessions:
             raise SessionNotFound("there are no sessions yet", hint="`counterfoil run` makes one")
-        return latest[0].session_id
+        return sessions[0].session_id
     if not reference.startswith(PREFIX) or len(reference) < len(PREFIX) + SHORTEST:
         raise UsageError(
             f"{reference!r} is not a session",
             hint=f"an id like {PREFIX}…, at least {SHORTEST} characters of it after {PREFIX}, or `last`",
         )
-    found = [s.session_id for s in await store.sessions(limit=MANY) if s.session_id.startswith(reference)]
+    found = [s.session_id for s in sessions if s.session_id.startswith(reference)]
     if reference in found:
         return SessionID(reference)
     if not found:

@@ -33,6 +33,7 @@ def resume(
     allow: options.Allow = None,
     deny: options.Deny = None,
     compat_claude: options.CompatClaude = None,
+    connect: options.Connect = None,
     state_dir: options.StateDir = None,
 ) -> int:
     """Go on with a parked or interrupted run. Where nobody can be asked, what needs approval stays parked."""
@@ -58,6 +59,12 @@ def resume(
         asker = asking.by_flag(answer.value, f"--answer={answer.value}")
     else:
         asker = running.asker(ask, shown, otherwise="wait", timeout=ask_timeout)
+    if connect is not None:
+        from counterfoil.cli import over, remote_run
+
+        over.refuse(provider=provider, model=model, base_url=base_url, script=script, mode=mode, state_dir=state_dir)
+        over.refuse(allow=allow, deny=deny, compat_claude=compat_claude is not None)
+        return remote_run.resume(connect, session, shown, asker)
     return asyncio.run(_go_on(session, flags, shown, asker))
 
 

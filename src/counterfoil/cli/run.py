@@ -44,6 +44,7 @@ def run(
     patch: _PatchFile = None,
     resume: _Resume = None,
     continue_: _Continue = False,
+    connect: options.Connect = None,
     workspace: options.Workspace = None,
     state_dir: options.StateDir = None,
 ) -> int:
@@ -56,6 +57,20 @@ def run(
 
     if resume is not None and continue_:
         raise UsageError("--resume and --continue exclude each other")
+    if connect is not None:
+        from counterfoil.cli import over, remote_run
+
+        over.refuse(base_url=base_url, script=script, allow=allow, deny=deny, patch=patch, state_dir=state_dir)
+        over.refuse(compat_claude=compat_claude is not None, continue_=continue_)
+        wanted = remote_run.Wanted(
+            workspace="" if workspace is None else str(workspace),
+            provider=provider or "",
+            model=model or "",
+            mode=None if mode is None else mode.value,
+            max_turns=max_turns,
+            resume=resume,
+        )
+        return remote_run.prompt(connect, prompt, wanted, output=output.value, ask=ask, ask_timeout=ask_timeout)
     flags = Flags(
         state_dir=state_dir,
         provider=provider,

@@ -23,13 +23,14 @@ from counterfoil.errors import (
     SessionNotFound,
     UsageError,
 )
-from counterfoil.events import Receipt, Scope
+from counterfoil.events import Receipt, Scope, Verdict
 from counterfoil.events.codec import clean_text
 from counterfoil.identity import AskID, SessionID
 from counterfoil.ports import EventStore
 from counterfoil.scrollback import AskView, Scrollback
 
 if TYPE_CHECKING:
+    from counterfoil.client.interface import Client
     from counterfoil.service.local import LocalService
 
 FIRST_RETRY, LAST_RETRY = 0.1, 1.0
@@ -80,6 +81,34 @@ async def settle(local: LocalService, given: Given) -> Answered:
         return await _deliver(local, session_id, letter, given.wait)
     except AskIsSettled as fault:
         raise _settled(fault.receipt) from fault
+
+
+async def settle_elsewhere(client: Client, given: Given) -> Answered:
+    """Answer the ask at a server. Raises as `settle`."""
+    if given.key is not None and not 0 < len(given.key) <= LONGEST_KEY:
+        raise UsageError(f"--key takes 1 to {LONGEST_KEY} characters")
+    try:
+        found = await client.get_ask(AskID(given.ask))
+        verdict = verdict_for(found.ask, given.word)
+    except AskIsSettled as fault:  # perhaps by this very answer: the server knows
+        found = None
+        words: dict[str, Verdict] = {"allow": "allow", "deny": "deny"}
+        if fault.receipt.result_digest is not None:
+            words = {"allow": "release", "deny": "withhold"}
+        verdict = words[given.word]
+    try:
+        receipt = await client.answer(
+            AskID(given.ask),
+            verdict,
+            scope=given.scope,
+            note=clean_text(given.note),
+            rule=given.rule,
+            idempotency_key=clean_text(given.key or secrets.token_hex(16)),
+        )
+    except AskIsSettled as fault:
+        raise _settled(fault.receipt) from fault
+    session = found.session_id if found is not None else receipt.origin_session_id
+    return Answered(receipt=receipt, session_id=session, driven=True)
 
 
 def _told_before(view: AskView, letter: AnswerLetter) -> Receipt | None:

@@ -250,9 +250,8 @@ class CounterfoilApp(App[None]):
                 offers = []
         elif message.word.startswith("@") and len(message.word) > 1:
             if self._files is None:
-                self._files = (
-                    [] if not self.link.defaults.here else complete.workspace_files(Path(self.link.defaults.workspace))
-                )
+                begin = self.link.defaults
+                self._files = complete.workspace_files(Path(begin.workspace)) if begin.here else []
             offers = complete.files(message.word, self._files)
         self._offers, self._offered = offers, 0
         self._show_offers()

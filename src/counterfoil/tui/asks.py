@@ -57,10 +57,9 @@ class Asking:
             self._app.run_worker(self._fetch(ask), group="previews")
             return
         feed = self._app.feed
-        root = ask.origin_session_id == feed.seen.root or feed.seen.call(ask.tool_call_id) is not None
-        question = Question(
-            ask=ask, root=root, call=feed.seen.call(ask.tool_call_id), preview=self._previews.get(ask.ask_id, "")
-        )
+        call = feed.seen.call(ask.tool_call_id)
+        root = ask.origin_session_id == feed.seen.root or call is not None
+        question = Question(ask=ask, root=root, call=call, preview=self._previews.get(ask.ask_id, ""))
         screen = AskScreen(question, (1, of), clock=self._app.clock, typed=self._app.prompt.typed)
         self._screen = screen
         self._app.push_screen(screen, lambda said: self._chosen(screen, said))
