@@ -14,6 +14,7 @@ import pytest
 
 from counterfoil import __file__ as package
 from counterfoil.tui.guard import QUIET
+from tests.support.server import Server
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")]
 SCRIPT = {
@@ -187,3 +188,41 @@ def test_editor_interrupt_and_quit_in_a_terminal_of_few_colours(terminal: Termin
     terminal.until("running", gone=True)
     terminal.keys("C-c", "C-c")
     terminal.until("session ses_")
+
+
+ONE_CALL = {
+    "turns": [
+        {"calls": [{"tool": "Bash", "arguments": {"command": "echo ran >> runs.txt", "description": "x"}, "id": "a"}]},
+        {"text": "It ran."},
+    ]
+}
+
+
+def test_at_a_server_that_is_killed_with_a_question_open_and_comes_back(terminal: Terminal) -> None:
+    server = Server(terminal.home, ONE_CALL)
+    try:
+        port = server.port
+        terminal.start("--connect", server.url)
+        terminal.until("idle", "mode default", server.url)
+        terminal.keys("Run it", "Enter")
+        terminal.until("Bash: needs your approval")
+        server.end()
+        terminal.until("the server is gone: reconnecting")
+        time.sleep(3 * QUIET)
+        terminal.keys("y")  # while nobody is there: it isn't lost
+        terminal.until("Bash: needs your approval", gone=True)
+        server = Server(terminal.home, ONE_CALL, port=port)
+        terminal.until("It ran.", "completed", server.url)
+        terminal.until("connected again", gone=True)
+        before = above_the_prompt(terminal.until("It ran.", "completed"))
+        assert (terminal.home / "w" / "runs.txt").read_text() == "ran\n"
+
+        terminal.keys("C-c", "C-c")
+        terminal.until("session ses_")
+        terminal.keys("clear", "Enter")
+        terminal.start("--connect", f"grpc://{server.grpc}", "--session", "last")
+        assert above_the_prompt(terminal.until("❯ Run it", "It ran.", "completed")) == before
+        terminal.keys("/diagnostics", "Enter")
+        terminal.until("speaking as", "(owner)")
+    finally:
+        server.end()

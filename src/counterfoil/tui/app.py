@@ -69,6 +69,7 @@ class CounterfoilApp(App[None]):
         super().__init__()
         self.link = link
         link.told = self._told
+        self._connection = link.connection
         self.clock = clock
         self.feed = Feed(session or SessionID(""))
         self.asking = Asking(self)
@@ -164,7 +165,11 @@ class CounterfoilApp(App[None]):
         self._told()
 
     def _told(self) -> None:
-        """Something changed: many such make one paint."""
+        """Something changed: many such make one paint. A connection that is lost, or back, is told over any screen."""
+        if self.link.connection != self._connection and self.is_running:
+            lost = "lost" in self.link.connection
+            self._connection = self.link.connection
+            self.say("the server is gone: reconnecting" if lost else "connected again", severity="warning")
         if not self._scheduled and self.is_running:
             self._scheduled = True
             self.set_timer(FRAME, self.settle)
