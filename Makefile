@@ -35,13 +35,20 @@ test: $(STAMP) peers ## the whole test suite
 soak: $(STAMP) peers ## the long form of the crash, fuzz and property tests
 	@COUNTERFOIL_SOAK=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --timeout 3600
 
-peers: # independent programs that the tests talk to, where node is present
+peers: $(STAMP) # independent programs that the tests talk to, where node and a browser are present
 	@if ! command -v npm >/dev/null 2>&1; then \
 		echo "node is not installed: the tests against independent peers are skipped"; \
 	elif ! [ tests/peers/node_modules/.package-lock.json -nt tests/peers/package-lock.json ]; then \
 		echo "installing the peers of tests/peers …"; \
 		(cd tests/peers && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json) || \
 		echo "npm ci failed: the tests against independent peers are skipped"; \
+	fi
+	@if ! command -v chromium >/dev/null 2>&1; then \
+		echo "chromium is not installed: the tests of pages in a browser are skipped"; \
+	elif ! $(BIN)/python -c 'import playwright' 2>/dev/null; then \
+		echo "installing what drives the browser …"; \
+		$(BIN)/python -m pip install -q --disable-pip-version-check 'playwright>=1.49' || \
+		echo "it can't be installed: the tests of pages in a browser are skipped"; \
 	fi
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter

@@ -9,10 +9,11 @@ from rich.cells import cell_len
 from textual.strip import Strip
 
 from counterfoil import events as ev
+from counterfoil.scrollback.edits import of_edit
 from counterfoil.tui.app import CounterfoilApp
 from counterfoil.tui.feed import Feed
 from counterfoil.tui.paint.card import Look
-from counterfoil.tui.paint.diff import of_edit, summary
+from counterfoil.tui.paint.diff import summary
 from counterfoil.tui.paint.palette import palette
 from tests.tui.played import RUN, SESSION, Played, accepted, asks, begun, finished, hook, said
 from tests.tui.rig import SetTime, until

@@ -21,6 +21,7 @@ from counterfoil.api.faults import Fault, fault_of
 from counterfoil.api.handlers import HANDLERS, STREAMS, Handler
 from counterfoil.api.openapi import document
 from counterfoil.api.routes import ROUTES, Route
+from counterfoil.api.ui import ui_routes
 from counterfoil.api.v1 import services_pb2 as pb
 from counterfoil.errors import CounterfoilError, Forbidden, TooMuch, UsageError
 from counterfoil.service.application import Application
@@ -41,6 +42,7 @@ def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1") -> Starl
         *(StarletteRoute(r.path, site.unary(r), methods=[r.method]) for r in ROUTES),
         StarletteRoute("/v1/sessions/{session_id}/export", site.export, methods=["GET"]),
         StarletteRoute("/v1/sessions/{session_id}/events", site.watch, methods=["GET"]),
+        *ui_routes(app, door, site.check),
         StarletteRoute("/healthz", site.healthy, methods=["GET"]),
         StarletteRoute("/readyz", site.ready, methods=["GET"]),
         StarletteRoute("/openapi.json", site.openapi, methods=["GET"]),
@@ -62,7 +64,7 @@ class _Site:
 
         async def endpoint(request: Request) -> Response:
             try:
-                self._check(request)
+                self.check(request)
                 caller = self._door.caller(request.headers.get("authorization"))
                 message = await _message(request, kind)
                 answer = await handler(self._app, caller, message)
@@ -74,7 +76,7 @@ class _Site:
 
         return endpoint
 
-    def _check(self, request: Request) -> None:
+    def check(self, request: Request) -> None:
         """Raise `Forbidden` for a name that a browser was led to here by, or a page of another origin."""
         host = request.headers.get("host")
         if not host_allowed(host, self._bound, local=self._door.is_local):
@@ -100,7 +102,7 @@ class _Site:
     async def _stream(self, request: Request, rpc: str, message: Message) -> Response:
         """The stream, once its first frame is there: until then an error is an ordinary one."""
         try:
-            self._check(request)
+            self.check(request)
             caller = self._door.caller(request.headers.get("authorization"))
             frames = STREAMS[rpc](self._app, caller, message)
             if rpc == "Events.Watch":
@@ -115,7 +117,7 @@ class _Site:
     async def export(self, request: Request) -> Response:
         """The public log as JSON lines."""
         try:
-            self._check(request)
+            self.check(request)
             caller = self._door.caller(request.headers.get("authorization"))
             message = pb.ExportRequest(session_id=request.path_params["session_id"])
             chunks = STREAMS["Sessions.Export"](self._app, caller, message)

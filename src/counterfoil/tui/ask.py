@@ -17,10 +17,10 @@ from textual.widgets import Input, Label
 
 from counterfoil.events import Ask, Scope, Verdict
 from counterfoil.scrollback import CallView, visible_line
+from counterfoil.scrollback.edits import of_values
 from counterfoil.tui import words
 from counterfoil.tui.guard import Guard
 from counterfoil.tui.paint.card import COLOURS, Look, arguments, diff_lines, plain_lines
-from counterfoil.tui.paint.diff import of_values
 from counterfoil.tui.paint.flow import BLANK, styled, wrap
 from counterfoil.tui.paint.palette import Name
 from counterfoil.tui.sheet import Sheet

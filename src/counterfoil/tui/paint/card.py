@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.strip import Strip
 
 from counterfoil.events import Severity, text_of
-from counterfoil.scrollback import AskView, CallView, Notices, Summary, summaries, visible_line
+from counterfoil.scrollback import AskView, CallView, Notices, Summary, edits, summaries, visible_line
 from counterfoil.tui import words
 from counterfoil.tui.paint import diff
 from counterfoil.tui.paint.flow import BLANK, one_line, styled, wrap
@@ -76,7 +76,7 @@ def _head(view: CallView, look: Look) -> Strip:
     tail.append(f"  {state}", palette[colour])
     if view.duration_ms is not None:
         tail.append(f" {words.duration(view.duration_ms)}", palette["muted"])
-    edit = diff.of_edit(view.tool, view.runs_with)
+    edit = edits.of_edit(view.tool, view.runs_with)
     if edit is not None:
         tail.append(f" {diff.summary(edit)}", palette["muted"])
     if view.effective is not None:
@@ -113,7 +113,7 @@ def _body(view: CallView, look: Look) -> list[Strip]:
         lines += wrap(styled((view.problem, look.palette["bad"])), look.width, indent=4)
     if view.effective is not None:
         lines += heading("what hooks changed of the model's own", look)
-        lines += diff_lines(diff.of_values(view.arguments, view.effective), look)
+        lines += diff_lines(edits.of_values(view.arguments, view.effective), look)
     for record in words.sorted_records(view):
         if record.diff:
             lines += heading(f"change by {record.definition.name}", look)
@@ -139,7 +139,7 @@ def heading(text: str, look: Look) -> list[Strip]:
 
 def arguments(tool: str, values: Mapping[str, Any], look: Look) -> list[Strip]:
     """The exact arguments of a call: an edit as a diff, a command as it is, the rest by name."""
-    edit = diff.of_edit(tool, values)
+    edit = edits.of_edit(tool, values)
     shown_as_diff = {"old_string", "new_string"} if tool == "Edit" else {"content"}
     lines: list[Strip] = []
     for name, value in values.items():
