@@ -101,6 +101,7 @@ async def _http(site: object, where: Where) -> AsyncIterator[str]:
         site,  # type: ignore[arg-type]
         log_level="warning",
         access_log=False,
+        server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=64_000,

@@ -42,7 +42,7 @@ HEADERS = {
         "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer a browser sends `Origin: null` with a form
     "Cache-Control": "no-store",
 }
 Check = Callable[[Request], None]
