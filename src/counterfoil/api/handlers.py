@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from typing import Any, get_args
 
 import msgspec
 
 from counterfoil import __version__
 from counterfoil.api import mapping
+from counterfoil.api.memo import Memo
 from counterfoil.api.v1 import events_pb2 as events
 from counterfoil.api.v1 import records_pb2 as records
 from counterfoil.api.v1 import services_pb2 as pb
@@ -244,21 +246,36 @@ async def get_info(app: Application, caller: Caller, request: pb.GetInfoRequest)
 
 
 async def watch(app: Application, caller: Caller, request: pb.WatchRequest) -> AsyncIterator[pb.WatchResponse]:
+    async with contextlib.aclosing(watch_many(app, caller, request)) as batches:
+        async for batch in batches:
+            for frame in batch:
+                yield frame
+
+
+async def watch_many(
+    app: Application, caller: Caller, request: pb.WatchRequest
+) -> AsyncGenerator[list[pb.WatchResponse], None]:
+    """The frames of a watch, as many at once as are there."""
     if request.after_offset < 0:
         raise UsageError("after_offset: is negative")
-    async for frame in app.watch(caller, SessionID(request.session_id), Offset(request.after_offset)):
-        yield frame_message(frame)
+    found = app.watch_many(caller, SessionID(request.session_id), Offset(request.after_offset))
+    async with contextlib.aclosing(found) as batches:
+        async for batch in batches:
+            yield [frame_message(frame) for frame in batch]
 
 
 def frame_message(frame: Frame) -> pb.WatchResponse:
-    """One frame of a watch."""
+    """One frame of a watch. The same event is the same message for all who watch: nobody may change it."""
     if isinstance(frame, Envelope):
-        return pb.WatchResponse(event=mapping.to_event(frame))
+        return _watched(frame)
     if isinstance(frame, CaughtUp):
         return pb.WatchResponse(caught_up=pb.CaughtUp(offset=frame.offset))
     if isinstance(frame, Gap):
         return pb.WatchResponse(gap=pb.Gap(last_offset=frame.last_offset))
     return pb.WatchResponse(heart_beat=pb.HeartBeat())
+
+
+_watched: Memo[Envelope, pb.WatchResponse] = Memo(lambda e: pb.WatchResponse(event=mapping.to_event(e)))
 
 
 async def export(app: Application, caller: Caller, request: pb.ExportRequest) -> AsyncIterator[pb.ExportResponse]:

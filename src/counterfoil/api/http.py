@@ -18,7 +18,8 @@ from starlette.routing import Route as StarletteRoute
 
 from counterfoil.api.door import Door, host_allowed, origin_allowed
 from counterfoil.api.faults import Fault, fault_of
-from counterfoil.api.handlers import HANDLERS, STREAMS, Handler
+from counterfoil.api.handlers import HANDLERS, STREAMS, Handler, watch_many
+from counterfoil.api.memo import Memo
 from counterfoil.api.openapi import document
 from counterfoil.api.routes import ROUTES, Route
 from counterfoil.api.ui import ui_routes
@@ -104,10 +105,11 @@ class _Site:
         try:
             self.check(request)
             caller = self._door.caller(request.headers.get("authorization"))
-            frames = STREAMS[rpc](self._app, caller, message)
-            if rpc == "Events.Watch":
+            if isinstance(message, pb.WatchRequest):
+                frames: AsyncIterator[list[Any]] = watch_many(self._app, caller, message)
                 first = await anext(frames, None)
             else:
+                frames = _each(STREAMS[rpc](self._app, caller, message))
                 await HANDLERS["Server.GetInfo"](self._app, caller, pb.GetInfoRequest())
                 first = None
         except Exception as error:
@@ -182,21 +184,27 @@ async def _bytes(first: Any, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]
             yield message.chunk
 
 
-async def _sse(first: Any, frames: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+async def _each(frames: AsyncIterator[Any]) -> AsyncIterator[list[Any]]:
+    async with contextlib.aclosing(frames):  # type: ignore[type-var]
+        async for frame in frames:
+            yield [frame]
+
+
+async def _sse(first: list[Any] | None, frames: AsyncIterator[list[Any]]) -> AsyncIterator[bytes]:
     """Frames as server-sent events; an error that ends them is the last one. A client that goes away ends the watch."""
     yield RETRY.encode()
     async with contextlib.aclosing(frames):  # type: ignore[type-var]
         try:
             if first is not None:
-                yield _event(first)
-            async for frame in frames:
-                yield _event(frame)
+                yield b"".join(map(_event, first))
+            async for batch in frames:
+                yield b"".join(map(_event, batch))
         except Exception as error:  # the answer's head is sent: only the stream itself can say what happened
             detail = json.dumps(json_format.MessageToDict(_logged(error).detail), separators=(",", ":"))
             yield f"event: error\ndata: {detail}\n\n".encode()
 
 
-def _event(frame: Any) -> bytes:
+def _encoded(frame: Any) -> bytes:
     case = frame.WhichOneof("frame")
     if case == "heart_beat":
         return b": still here\n\n"
@@ -205,6 +213,10 @@ def _event(frame: Any) -> bytes:
     head = f"id: {offset}\n" if offset is not None else ""
     data = json.dumps(json_format.MessageToDict(inner), separators=(",", ":"))
     return f"{head}event: {case}\ndata: {data}\n\n".encode()
+
+
+_event: Memo[Any, bytes] = Memo(_encoded)
+"""A frame as a server-sent event. A frame that many watchers get is encoded once."""
 
 
 def _logged(error: Exception) -> Fault:

@@ -67,6 +67,17 @@ class Watch:
             self.last_offset = envelope.offset
         return envelope
 
+    async def many(self) -> list[Envelope]:
+        """All that is queued, one at least. Raises `WatchGap`, `StopAsyncIteration` as iterating does."""
+        return [await anext(self), *self.queued()]
+
+    def queued(self) -> list[Envelope]:
+        """All that is queued now."""
+        taken = list(self._queue)
+        self._queue.clear()
+        self.last_offset = max((e.offset for e in taken if e.offset is not None), default=self.last_offset)
+        return taken
+
     async def __aenter__(self) -> Watch:
         return self
 

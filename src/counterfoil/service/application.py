@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 MANY = 1_000_000
 PAGE = 1_000
 MAX_PAGE = 1_000
+PACE = 0.02
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,6 +215,16 @@ class Application:
         async with contextlib.aclosing(frames):
             async for frame in frames:
                 yield frame
+
+    async def watch_many(
+        self, caller: Caller, session: SessionID, after: Offset = START, *, pace: float = PACE
+    ) -> AsyncGenerator[list[Frame], None]:
+        """As `watch`, as many frames at once as are there, `pace` seconds apart while they come fast."""
+        await self._owned(caller, session, "read")
+        batches = Watcher(self.local.store, self.drivers, session, after, pace=pace).batches()
+        async with contextlib.aclosing(batches):
+            async for batch in batches:
+                yield batch
 
     async def watch_all(self, caller: Caller) -> AsyncGenerator[InboxFrame, None]:
         """The open asks of all the caller's sessions, then what becomes of them and of new ones."""

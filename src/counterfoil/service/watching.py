@@ -16,31 +16,50 @@ from counterfoil.service.drivers import Drivers
 from counterfoil.service.frames import CaughtUp, Frame, Gap, HeartBeat
 
 PAGE = 500
+BATCH = 256_000
+"""Bytes of the log after which a batch is told."""
 POLL = 0.1
 """Seconds between two looks at the log of a session that another process drives."""
 BEAT = 15.0
 
 
 class Watcher:
-    """One watch of one session: an async iterator of frames. `after`: logged events up to it are known already."""
+    """One watch of one session. `after`: logged events up to it are known already.
 
-    def __init__(self, store: EventStore, drivers: Drivers, session: SessionID, after: Offset) -> None:
+    `pace`: seconds between two batches at least, while events come faster than that. The first after a rest comes at
+    once.
+    """
+
+    def __init__(
+        self, store: EventStore, drivers: Drivers, session: SessionID, after: Offset, *, pace: float = 0.0
+    ) -> None:
         self._store = store
         self._drivers = drivers
         self._session = session
         self._after = after
+        self._pace = pace
         self._caught_up = False
 
     async def frames(self) -> AsyncGenerator[Frame, None]:
-        """The frames. Ends with a `Gap`, or when the session is deleted. Raises `SessionNotFound`, `ShuttingDown`."""
+        """The frames, one by one. Ends and raises as `batches`."""
+        async with contextlib.aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for frame in batch:
+                    yield frame
+
+    async def batches(self) -> AsyncGenerator[list[Frame], None]:
+        """The frames, as many at once as are there; never none.
+
+        Ends with a `Gap`, or when the session is deleted. Raises `SessionNotFound`, `ShuttingDown`.
+        """
         await self._store.head(self._session)
         try:
             while True:
                 session = self._drivers.peek(self._session)
                 async with contextlib.aclosing(self._live(session) if session is not None else self._polled()) as part:
-                    async for frame in part:
-                        yield frame
-                        if isinstance(frame, Gap):
+                    async for batch in part:
+                        yield batch
+                        if isinstance(batch[-1], Gap):
                             return
         except SessionNotFound:
             return
@@ -52,38 +71,45 @@ class Watcher:
     def _over(self) -> ShuttingDown:
         return ShuttingDown("the service is shutting down", hint=f"watch again after offset {self._after}")
 
-    async def _live(self, session: Session) -> AsyncGenerator[Frame, None]:
+    async def _live(self, session: Session) -> AsyncGenerator[list[Frame], None]:
         """While it is driven here: what the log has, then what is published. Ends when the session is closed here."""
+        loop = asyncio.get_running_loop()
         async with session.watch() as stream:
-            async for frame in self._recorded():
-                yield frame
+            async for batch in self._recorded():
+                yield batch
+            sent = 0.0
             while True:
                 try:
                     async with asyncio.timeout(BEAT):
-                        envelope = await anext(stream)
+                        envelopes = await stream.many()
+                    if (early := sent + self._pace - loop.time()) > 0:
+                        await asyncio.sleep(early)
+                        envelopes += stream.queued()
                 except TimeoutError:
-                    yield HeartBeat()
+                    yield [HeartBeat()]
                     continue
                 except StopAsyncIteration:
                     return
                 except WatchGap:
-                    yield Gap(last_offset=self._after)
+                    yield [Gap(last_offset=self._after)]
                     return
-                if self._is_new(envelope):
-                    yield envelope
+                sent = loop.time()
+                new: list[Frame] = [envelope for envelope in envelopes if self._is_new(envelope)]
+                if new:
+                    yield new
 
-    async def _polled(self) -> AsyncGenerator[Frame, None]:
+    async def _polled(self) -> AsyncGenerator[list[Frame], None]:
         """While another process drives it, or nobody: the log, looked at again and again, until it is opened here."""
         loop = asyncio.get_running_loop()
         beat = loop.time() + BEAT
         while self._drivers.peek(self._session) is None:
             if self._drivers.closing:
                 raise self._over()
-            async for frame in self._recorded():
-                yield frame
+            async for batch in self._recorded():
+                yield batch
                 beat = loop.time() + BEAT
             if loop.time() >= beat:
-                yield HeartBeat()
+                yield [HeartBeat()]
                 beat = loop.time() + BEAT
             await self._opened_or_later()
 
@@ -97,15 +123,21 @@ class Watcher:
         except TimeoutError:
             return
 
-    async def _recorded(self) -> AsyncIterator[Frame]:
+    async def _recorded(self) -> AsyncIterator[list[Frame]]:
         """What the log has after what was told; then, once in a watch, that the watcher has caught up."""
         while page := await self._store.read(self._session, self._after, PAGE):
+            batch: list[Frame] = []
+            size = 0
             for row in page:
+                batch.append(envelope_of(row))
+                size += len(row.public)
                 self._after = row.offset
-                yield envelope_of(row)
+                if size >= BATCH or row is page[-1]:
+                    yield batch
+                    batch, size = [], 0
         if not self._caught_up:
             self._caught_up = True
-            yield CaughtUp(offset=self._after)
+            yield [CaughtUp(offset=self._after)]
 
     def _is_new(self, envelope: Envelope) -> bool:
         """A durable event that was told from the log isn't told again."""
