@@ -131,6 +131,16 @@ class AskIsSettled(AnswerRefused):
         self.receipt = receipt
 
 
+class TooFast(CounterfoilError):
+    """Too many requests in too short a time; `after` says in how many seconds there may be another one."""
+
+    code = "rate_limited"
+
+    def __init__(self, message: str, *, hint: str = "", after: float = 1.0) -> None:
+        super().__init__(message, hint=hint)
+        self.after = after
+
+
 class ReviewNotFound(CounterfoilError):
     """No such review in this session (or none that this principal may know of), or nothing is kept of it."""
 

@@ -11,7 +11,7 @@ import grpc
 import httpx
 import pytest
 
-from counterfoil.api.door import Door
+from counterfoil.api.door import Door, OwnTokens
 from counterfoil.api.http import http_app
 from counterfoil.cli.serving import Where, _grpc, _http
 from counterfoil.config import Settings
@@ -60,7 +60,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     }
     local = LocalService(settings, {"PATH": "/usr/bin:/bin"}, script=script)
     app = Application(local, tmp_path / "w")
-    door = Door(tokens=tokens, now=lambda: NOW)
+    door = Door(verifier=OwnTokens(tokens, lambda: NOW), rate=0)
     where = Where(host="127.0.0.1", port=0, grpc_port=0, uds=None)
     async with _grpc(app, door, where) as port, _http(http_app(app, door), where) as url:
         yield Served(app, url, f"127.0.0.1:{port}", bearers)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from counterfoil.api.door import Door
+from counterfoil.api.door import Door, OwnTokens
 from counterfoil.api.http import http_app
 from counterfoil.service.access import Role
 from counterfoil.service.application import Application
@@ -39,7 +39,7 @@ class Site:
         self.bearers = {
             name: tokens.create(name, role, owner=owner, now=now, expires_at=0)[1] for name, role, owner in WHO
         }
-        self._site = http_app(app, Door(tokens=tokens))
+        self._site = http_app(app, Door(verifier=OwnTokens(tokens), rate=0))
 
     def browser(self, name: str = "", **headers: str) -> httpx.AsyncClient:
         made = httpx.AsyncClient(

@@ -60,7 +60,7 @@ class _Register(Door):
         self._callers.append(caller)
         return f"bearer-{len(self._callers) - 1}"
 
-    def caller(self, authorization: str | None) -> Caller:
+    async def caller(self, authorization: str | None, peer: str = "") -> Caller:
         _, _, number = (authorization or "").partition("bearer-")
         if not number:
             raise Unauthenticated("a valid token is needed")

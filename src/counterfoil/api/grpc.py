@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import unquote
 
 import grpc
 from google.protobuf import message_factory
@@ -16,8 +17,10 @@ from grpc_reflection.v1alpha import reflection
 from counterfoil.api.door import Door
 from counterfoil.api.faults import Fault, fault_of
 from counterfoil.api.handlers import HANDLERS, STREAMS
+from counterfoil.api.observing import Observer
 from counterfoil.api.v1 import services_pb2 as pb
 from counterfoil.errors import CounterfoilError, UsageError
+from counterfoil.service.access import Caller
 from counterfoil.service.application import Application
 
 log = logging.getLogger("counterfoil.api")
@@ -32,8 +35,9 @@ _DETAIL = "counterfoil-error-bin"
 class GrpcDoor:
     """A gRPC server over an application. `start` binds it, `stop` ends it after a grace."""
 
-    def __init__(self, app: Application, door: Door) -> None:
+    def __init__(self, app: Application, door: Door, observer: Observer | None = None) -> None:
         self._app = app
+        self._observer = observer or Observer(app)
         self._door = door
         self.server = grpc.aio.server(options=_OPTIONS)
         for service in pb.DESCRIPTOR.services_by_name.values():
@@ -47,9 +51,17 @@ class GrpcDoor:
         names = [service.full_name for service in pb.DESCRIPTOR.services_by_name.values()]
         reflection.enable_server_reflection([*names, reflection.SERVICE_NAME], self.server)
 
-    async def start(self, address: str) -> int:
-        """Bind and serve. Returns the port."""
-        port = self.server.add_insecure_port(address)
+    async def start(
+        self, address: str, *, tls: tuple[bytes, bytes] | None = None, client_ca: bytes | None = None
+    ) -> int:
+        """Bind and serve. Returns the port. `tls`: key and certificate chain (PEM); `client_ca`: that of clients."""
+        if tls is None:
+            port = self.server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials(
+                [tls], root_certificates=client_ca, require_client_auth=client_ca is not None
+            )
+            port = self.server.add_secure_port(address, credentials)
         await self.server.start()
         await self._health.set("", health_pb2.HealthCheckResponse.SERVING)
         return port
@@ -76,7 +88,10 @@ class GrpcDoor:
             if handler is None:
                 await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{rpc} isn't offered yet")
             try:
-                return await handler(self._app, self._caller(context), request)
+                with self._observer.request("grpc", rpc, _peer(context)) as seen:
+                    seen.of(request)
+                    seen.caller = await self._caller(context)
+                    return await handler(self._app, seen.caller, request)
             except Exception as error:
                 await _abort(context, error)
 
@@ -85,19 +100,23 @@ class GrpcDoor:
     def _stream(self, rpc: str) -> Any:
         async def call(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[Any]:
             try:
-                frames = STREAMS[rpc](self._app, self._caller(context), request)
-                async with contextlib.aclosing(frames):  # type: ignore[type-var]
-                    async for frame in frames:
-                        yield frame
+                with self._observer.request("grpc", rpc, _peer(context)) as seen:
+                    seen.of(request)
+                    seen.streams()
+                    seen.caller = await self._caller(context)
+                    frames = STREAMS[rpc](self._app, seen.caller, request)
+                    async with contextlib.aclosing(frames):  # type: ignore[type-var]
+                        async for frame in frames:
+                            yield frame
             except Exception as error:
                 await _abort(context, error)
 
         return call
 
-    def _caller(self, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    async def _caller(self, context: grpc.aio.ServicerContext[Any, Any]) -> Caller:
         sent = dict(context.invocation_metadata() or ())
         value = sent.get("authorization")
-        return self._door.caller(value if isinstance(value, str) or value is None else None)
+        return await self._door.caller(value if isinstance(value, str) else None, _peer(context))
 
     async def _converse(
         self, requests: AsyncIterator[pb.ConverseRequest], context: grpc.aio.ServicerContext[Any, Any]
@@ -105,8 +124,11 @@ class GrpcDoor:
         """What is said is done in order; what can't be is told, and the conversation goes on."""
         out: asyncio.Queue[pb.ConverseResponse | Exception | None] = asyncio.Queue(maxsize=100)
         own: list[asyncio.Task[None]] = []
+        seen = self._observer.request("grpc", "Runs.Converse", _peer(context))
+        seen.streams()
+        failed: Exception | None = None
         try:
-            caller = self._caller(context)
+            caller = seen.caller = await self._caller(context)
             first = await anext(requests, None)
             if first is None or first.WhichOneof("say") != "begin":
                 raise UsageError("the first message says which session: begin")
@@ -119,8 +141,10 @@ class GrpcDoor:
                     raise frame
                 yield frame
         except Exception as error:
+            failed = error
             await _abort(context, error)
         finally:
+            seen.end(failed)
             for task in own:
                 task.cancel()
             await asyncio.gather(*own, return_exceptions=True)
@@ -148,6 +172,12 @@ class GrpcDoor:
         except CounterfoilError as error:
             return fault_of(error)
         return None
+
+
+def _peer(context: grpc.aio.ServicerContext[Any, Any]) -> str:
+    """The address that a call comes from: gRPC says `ipv4:127.0.0.1:40000`, `ipv6:[::1]:40000`, `unix:`."""
+    kind, _, rest = str(context.peer() or "").partition(":")
+    return unquote(rest.rpartition(":")[0]).strip("[]") if kind in ("ipv4", "ipv6") else ""
 
 
 async def _abort(context: grpc.aio.ServicerContext[Any, Any], error: BaseException) -> None:

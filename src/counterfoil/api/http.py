@@ -13,18 +13,21 @@ from google.protobuf.message import Message
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
 from counterfoil.api.door import Door, host_allowed, origin_allowed
 from counterfoil.api.faults import Fault, fault_of
 from counterfoil.api.handlers import HANDLERS, STREAMS, Handler, watch_many
 from counterfoil.api.memo import Memo
+from counterfoil.api.observing import Observer
+from counterfoil.api.observing import Request as Observed
 from counterfoil.api.openapi import document
 from counterfoil.api.routes import ROUTES, Route
-from counterfoil.api.ui import ui_routes
+from counterfoil.api.ui import PAGE_HEADERS, docs_page, ui_routes
 from counterfoil.api.v1 import services_pb2 as pb
 from counterfoil.errors import CounterfoilError, Forbidden, TooMuch, UsageError
+from counterfoil.service.access import Caller
 from counterfoil.service.application import Application
 
 log = logging.getLogger("counterfoil.api")
@@ -35,15 +38,17 @@ RETRY = "retry: 1000\n\n"
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1") -> Starlette:
+def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1", observer: Observer | None = None) -> Starlette:
     """The ASGI application. `bound`: the address that it is served on, for the check of `Host`."""
-    site = _Site(app, door, bound)
+    site = _Site(app, door, bound, observer or Observer(app))
     routes = [
         StarletteRoute("/v1/asks/events", site.watch_all, methods=["GET"]),
         *(StarletteRoute(r.path, site.unary(r), methods=[r.method]) for r in ROUTES),
         StarletteRoute("/v1/sessions/{session_id}/export", site.export, methods=["GET"]),
         StarletteRoute("/v1/sessions/{session_id}/events", site.watch, methods=["GET"]),
-        *ui_routes(app, door, site.check),
+        StarletteRoute("/metrics", site.metrics, methods=["GET"]),
+        StarletteRoute("/docs", site.docs, methods=["GET"]),
+        *ui_routes(app, door, site.check, site.observer),
         StarletteRoute("/healthz", site.healthy, methods=["GET"]),
         StarletteRoute("/readyz", site.ready, methods=["GET"]),
         StarletteRoute("/openapi.json", site.openapi, methods=["GET"]),
@@ -52,8 +57,9 @@ def http_app(app: Application, door: Door, *, bound: str = "127.0.0.1") -> Starl
 
 
 class _Site:
-    def __init__(self, app: Application, door: Door, bound: str) -> None:
+    def __init__(self, app: Application, door: Door, bound: str, observer: Observer) -> None:
         self._app = app
+        self.observer = observer
         self._door = door
         self._bound = bound
 
@@ -65,10 +71,11 @@ class _Site:
 
         async def endpoint(request: Request) -> Response:
             try:
-                self.check(request)
-                caller = self._door.caller(request.headers.get("authorization"))
-                message = await _message(request, kind)
-                answer = await handler(self._app, caller, message)
+                with self.observer.request("http", route.rpc, peer_of(request)) as seen:
+                    caller = await self._enter(request, seen)
+                    message = await _message(request, kind)
+                    seen.of(message)
+                    answer = await handler(self._app, caller, message)
             except ClientDisconnect:
                 raise
             except Exception as error:  # every error is told in the one model; what isn't typed goes to the log
@@ -76,6 +83,12 @@ class _Site:
             return JSONResponse(json_format.MessageToDict(answer))
 
         return endpoint
+
+    async def _enter(self, request: Request, seen: Observed) -> Caller:
+        """Who makes the request. Raises `Forbidden`, `Unauthenticated`, `TooFast`."""
+        self.check(request)
+        seen.caller = await self._door.caller(request.headers.get("authorization"), peer_of(request))
+        return seen.caller
 
     def check(self, request: Request) -> None:
         """Raise `Forbidden` for a name that a browser was led to here by, or a page of another origin."""
@@ -102,9 +115,10 @@ class _Site:
 
     async def _stream(self, request: Request, rpc: str, message: Message) -> Response:
         """The stream, once its first frame is there: until then an error is an ordinary one."""
+        seen = self.observer.request("http", rpc, peer_of(request))
+        seen.of(message)
         try:
-            self.check(request)
-            caller = self._door.caller(request.headers.get("authorization"))
+            caller = await self._enter(request, seen)
             if isinstance(message, pb.WatchRequest):
                 frames: AsyncIterator[list[Any]] = watch_many(self._app, caller, message)
                 first = await anext(frames, None)
@@ -113,20 +127,23 @@ class _Site:
                 await HANDLERS["Server.GetInfo"](self._app, caller, pb.GetInfoRequest())
                 first = None
         except Exception as error:
+            seen.end(error)
             return _problem(_logged(error))
-        return StreamingResponse(_sse(first, frames), media_type="text/event-stream", headers=SSE_HEADERS)
+        return StreamingResponse(_sse(first, frames, seen), media_type="text/event-stream", headers=SSE_HEADERS)
 
     async def export(self, request: Request) -> Response:
         """The public log as JSON lines."""
+        seen = self.observer.request("http", "Sessions.Export", peer_of(request))
         try:
-            self.check(request)
-            caller = self._door.caller(request.headers.get("authorization"))
+            caller = await self._enter(request, seen)
             message = pb.ExportRequest(session_id=request.path_params["session_id"])
+            seen.of(message)
             chunks = STREAMS["Sessions.Export"](self._app, caller, message)
             first = await anext(chunks, None)
         except Exception as error:
+            seen.end(error)
             return _problem(_logged(error))
-        return StreamingResponse(_bytes(first, chunks), media_type="application/x-ndjson")
+        return StreamingResponse(_bytes(first, chunks, seen), media_type="application/x-ndjson")
 
     # ---- the server itself --------------------------------------------------------------------------------------
 
@@ -137,8 +154,26 @@ class _Site:
         ready = not self._app.drivers.closing
         return JSONResponse({"status": "ok" if ready else "draining"}, status_code=200 if ready else 503)
 
+    async def metrics(self, request: Request) -> Response:
+        """Counts and times, in the text format of Prometheus, for whoever may come in."""
+        try:
+            with self.observer.request("http", "metrics", peer_of(request)) as seen:
+                await self._enter(request, seen)
+        except Exception as error:
+            return _problem(_logged(error))
+        return Response(self.observer.text(), media_type="text/plain; version=0.0.4")
+
+    async def docs(self, request: Request) -> Response:
+        """The routes, readable. Like `/openapi.json` it says what this version offers, and nothing of anybody."""
+        return HTMLResponse(docs_page(document()), headers=PAGE_HEADERS)
+
     async def openapi(self, request: Request) -> Response:
         return JSONResponse(document())
+
+
+def peer_of(request: Request) -> str:
+    """The address that a request comes from; empty for a socket of this machine."""
+    return request.client.host if request.client is not None else ""
 
 
 def request_type(rpc: str) -> type[Message]:
@@ -176,12 +211,14 @@ def _offset(text: str) -> int:
     return int(text)
 
 
-async def _bytes(first: Any, chunks: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+async def _bytes(first: Any, chunks: AsyncIterator[Any], seen: Observed) -> AsyncIterator[bytes]:
+    seen.streams()
     async with contextlib.aclosing(chunks):  # type: ignore[type-var]
-        if first is not None:
-            yield first.chunk
-        async for message in chunks:
-            yield message.chunk
+        with seen:
+            if first is not None:
+                yield first.chunk
+            async for message in chunks:
+                yield message.chunk
 
 
 async def _each(frames: AsyncIterator[Any]) -> AsyncIterator[list[Any]]:
@@ -190,15 +227,17 @@ async def _each(frames: AsyncIterator[Any]) -> AsyncIterator[list[Any]]:
             yield [frame]
 
 
-async def _sse(first: list[Any] | None, frames: AsyncIterator[list[Any]]) -> AsyncIterator[bytes]:
+async def _sse(first: list[Any] | None, frames: AsyncIterator[list[Any]], seen: Observed) -> AsyncIterator[bytes]:
     """Frames as server-sent events; an error that ends them is the last one. A client that goes away ends the watch."""
-    yield RETRY.encode()
+    seen.streams()
     async with contextlib.aclosing(frames):  # type: ignore[type-var]
         try:
-            if first is not None:
-                yield b"".join(map(_event, first))
-            async for batch in frames:
-                yield b"".join(map(_event, batch))
+            with seen:
+                yield RETRY.encode()
+                if first is not None:
+                    yield b"".join(map(_event, first))
+                async for batch in frames:
+                    yield b"".join(map(_event, batch))
         except Exception as error:  # the answer's head is sent: only the stream itself can say what happened
             detail = json.dumps(json_format.MessageToDict(_logged(error).detail), separators=(",", ":"))
             yield f"event: error\ndata: {detail}\n\n".encode()
@@ -230,7 +269,7 @@ def _problem(fault: Fault) -> Response:
     """Problem details (RFC 9457): the contract's error with what HTTP adds."""
     detail = json_format.MessageToDict(fault.detail)
     body = {"type": "about:blank", "title": fault.detail.code, "status": fault.http, "detail": fault.detail.message}
-    headers = {"WWW-Authenticate": "Bearer"} if fault.http == 401 else {}
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 429: {"Retry-After": "1"}}.get(fault.http, {})
     return JSONResponse(body | detail, status_code=fault.http, media_type="application/problem+json", headers=headers)
 
 

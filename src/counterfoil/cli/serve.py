@@ -16,6 +16,23 @@ class AuthName(StrEnum):
 
     local = "local"
     tokens = "tokens"
+    oidc = "oidc"
+
+
+class LogFormat(StrEnum):
+    """How log lines are written."""
+
+    text = "text"
+    json = "json"
+
+
+class LogLevel(StrEnum):
+    """From which level on lines are written."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
 
 
 def serve(
@@ -28,8 +45,37 @@ def serve(
         Path | None, typer.Option("--uds", metavar="PATH", help="Serve HTTP on this unix socket instead.")
     ] = None,
     auth: Annotated[
-        AuthName, typer.Option("--auth", help="local: whoever reaches this machine's loopback; tokens: bearers of one.")
+        AuthName,
+        typer.Option("--auth", help="local: whoever reaches loopback; tokens: bearers of one; oidc: of an issuer's."),
     ] = AuthName.local,
+    oidc_issuer: Annotated[
+        str, typer.Option("--oidc-issuer", metavar="URL", help="The OpenID Connect issuer.", show_default=False)
+    ] = "",
+    oidc_audience: Annotated[
+        str, typer.Option("--oidc-audience", metavar="NAME", help="Whom tokens must be for.", show_default=False)
+    ] = "",
+    oidc_name: Annotated[
+        str, typer.Option("--oidc-name-claim", metavar="CLAIM", help="The claim that names a person.")
+    ] = "sub",
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="The certificate chain (PEM).", show_default=False)
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its key (PEM).", show_default=False)
+    ] = None,
+    tls_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            "--tls-client-ca", metavar="FILE", help="Clients must show a certificate of this CA.", show_default=False
+        ),
+    ] = None,
+    rate: Annotated[
+        float, typer.Option("--rate", min=0, help="Requests a second of one caller; 0 for no limit.")
+    ] = 100.0,
+    log_format: Annotated[LogFormat, typer.Option("--log-format", help="How the log on stderr is written.")] = (
+        LogFormat.text
+    ),
+    log_level: Annotated[LogLevel, typer.Option("--log-level", help="info tells each request.")] = LogLevel.warning,
     workspace: options.Workspace = None,
     provider: options.Provider = None,
     model: options.Model = None,
@@ -51,8 +97,16 @@ def serve(
         script=None if script is None else str(script),
     )
     settings = compose.load_settings(workspace, flags)
-    where = serving.Where(host=host, port=port, grpc_port=None if grpc_port < 0 else grpc_port, uds=uds)
-    return asyncio.run(serving.run(settings, compose.folder(workspace), where, tokens=auth is AuthName.tokens))
+    where = serving.Where(
+        host=host,
+        port=port,
+        grpc_port=None if grpc_port < 0 else grpc_port,
+        uds=uds,
+        tls=serving.tls_of(tls_cert, tls_key, tls_client_ca),
+    )
+    access = serving.access_of(auth.value, oidc_issuer, oidc_audience, oidc_name, rate=rate)
+    serving.set_up_log(log_format.value, log_level.value)
+    return asyncio.run(serving.run(settings, compose.folder(workspace), where, access))
 
 
 __all__ = ["exits", "serve"]

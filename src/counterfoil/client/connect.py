@@ -11,9 +11,12 @@ from urllib.parse import urlsplit
 from counterfoil.errors import UsageError
 
 if TYPE_CHECKING:
+    import ssl
+
     from counterfoil.client.wire import WireClient
 
 TOKEN = "COUNTERFOIL_TOKEN"  # noqa: S105 - a variable's name
+CLIENT_CERT, CLIENT_KEY = "COUNTERFOIL_CLIENT_CERT", "COUNTERFOIL_CLIENT_KEY"
 TOKEN_FILE = "COUNTERFOIL_TOKEN_FILE"  # noqa: S105
 FORMS = "http://HOST:PORT, https://HOST:PORT, grpc://HOST:PORT, grpcs://HOST:PORT or unix:PATH"
 
@@ -22,7 +25,8 @@ def connect(url: str, env: Mapping[str, str] = os.environ) -> WireClient:
     """A client of the server at `url`; nothing is sent yet. Raises `UsageError` for what names none.
 
     The token is what `COUNTERFOIL_TOKEN` says, or the first line of the file that `COUNTERFOIL_TOKEN_FILE` names. A
-    private certificate authority is trusted where `SSL_CERT_FILE` names its certificate.
+    private certificate authority is trusted where `SSL_CERT_FILE` names its certificate; `COUNTERFOIL_CLIENT_CERT` and
+    `COUNTERFOIL_CLIENT_KEY` name what is shown to a server that wants a certificate.
     """
     token = token_of(env)
     if url.startswith("unix:"):
@@ -49,10 +53,13 @@ def connect(url: str, env: Mapping[str, str] = os.environ) -> WireClient:
         from counterfoil.client import grpc
 
         name = f"[{host}]" if ":" in host else host
-        return grpc.connect(f"{name}:{port or 8712}", token, roots=_roots(env) if parts.scheme == "grpcs" else None)
+        if parts.scheme == "grpc":
+            return grpc.connect(f"{name}:{port or 8712}", token)
+        return grpc.connect(f"{name}:{port or 8712}", token, roots=_roots(env), own=_own(env))
     from counterfoil.client import http
 
-    return http.connect(f"{parts.scheme}://{parts.netloc}", token)
+    secured = _context(env) if parts.scheme == "https" else True
+    return http.connect(f"{parts.scheme}://{parts.netloc}", token, verify=secured)
 
 
 def token_of(env: Mapping[str, str]) -> str | None:
@@ -75,6 +82,31 @@ def _is_here(host: str) -> bool:
     from counterfoil.api.door import is_loopback
 
     return is_loopback(host)
+
+
+def _context(env: Mapping[str, str]) -> ssl.SSLContext:
+    """How a server's certificate is checked, and what is shown to it."""
+    import ssl
+
+    roots = _roots(env)
+    try:
+        context = ssl.create_default_context(cadata=roots.decode("ascii", "ignore") if roots else None)
+        if env.get(CLIENT_CERT):
+            context.load_cert_chain(env[CLIENT_CERT], env.get(CLIENT_KEY) or None, password=lambda: "")
+    except (ssl.SSLError, OSError, ValueError) as fault:
+        raise UsageError(f"certificates of this client can't be read: {fault}", hint=f"check {CLIENT_CERT}") from fault
+    return context
+
+
+def _own(env: Mapping[str, str]) -> tuple[bytes, bytes] | None:
+    """Key and certificate of this client, in PEM; None where there are none."""
+    if not env.get(CLIENT_CERT):
+        return None
+    try:
+        cert = Path(env[CLIENT_CERT]).read_bytes()
+        return Path(env.get(CLIENT_KEY) or env[CLIENT_CERT]).read_bytes(), cert
+    except OSError as fault:
+        raise UsageError(f"certificates of this client can't be read: {fault}", hint=f"check {CLIENT_CERT}") from fault
 
 
 def _roots(env: Mapping[str, str]) -> bytes:

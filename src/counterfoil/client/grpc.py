@@ -24,15 +24,23 @@ class GrpcTransport:
     """`Transport` over gRPC. `target`: `host:port`, or `unix:path`.
 
     `roots`: over TLS, with these authorities (PEM; empty for the library's). None: in the clear, so for loopback.
+    `own`: key and certificate chain (PEM) that are shown to the server.
     """
 
-    def __init__(self, target: str, token: str | None = None, *, roots: bytes | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        token: str | None = None,
+        *,
+        roots: bytes | None = None,
+        own: tuple[bytes, bytes] | None = None,
+    ) -> None:
         self._target = target
         self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         if roots is None:
             self._channel = grpc.aio.insecure_channel(target, options=_OPTIONS)
         else:
-            trusted = grpc.ssl_channel_credentials(root_certificates=roots or None)
+            trusted = grpc.ssl_channel_credentials(roots or None, *(own or (None, None)))
             self._channel = grpc.aio.secure_channel(target, trusted, options=_OPTIONS)
 
     async def call(self, rpc: str, request: Message) -> Any:
@@ -79,6 +87,8 @@ def _method(rpc: str) -> str:
     return f"/{pb.DESCRIPTOR.services_by_name[service].full_name}/{method}"
 
 
-def connect(target: str, token: str | None = None, *, roots: bytes | None = None) -> WireClient:
-    """A client of the server at `target`; `roots` as `GrpcTransport` has them."""
-    return WireClient(GrpcTransport(target, token, roots=roots))
+def connect(
+    target: str, token: str | None = None, *, roots: bytes | None = None, own: tuple[bytes, bytes] | None = None
+) -> WireClient:
+    """A client of the server at `target`; `roots` and `own` as `GrpcTransport` has them."""
+    return WireClient(GrpcTransport(target, token, roots=roots, own=own))

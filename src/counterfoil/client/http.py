@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import ssl
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -33,12 +34,20 @@ SILENCE = 60.0
 class HttpTransport:
     """`Transport` over HTTP. `url`: `http://host:port`, or a path of a Unix socket as `uds`."""
 
-    def __init__(self, url: str, token: str | None = None, *, uds: str | None = None) -> None:
+    def __init__(
+        self, url: str, token: str | None = None, *, uds: str | None = None, verify: ssl.SSLContext | bool = True
+    ) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         wire = httpx.AsyncHTTPTransport(uds=uds) if uds is not None else None
         self._place = uds or url
         self._http = httpx.AsyncClient(
-            base_url=url, headers=headers, timeout=TIMEOUT, transport=wire, trust_env=False, follow_redirects=False
+            base_url=url,
+            headers=headers,
+            timeout=TIMEOUT,
+            transport=wire,
+            verify=verify,
+            trust_env=False,
+            follow_redirects=False,
         )
 
     async def call(self, rpc: str, request: Message) -> Any:
@@ -142,6 +151,8 @@ async def _lines(response: httpx.Response) -> AsyncGenerator[Any, None]:
         raise Unreachable("the export broke off in the middle of a line")
 
 
-def connect(url: str, token: str | None = None, *, uds: str | None = None) -> WireClient:
-    """A client of the server at `url`."""
-    return WireClient(HttpTransport(url, token, uds=uds))
+def connect(
+    url: str, token: str | None = None, *, uds: str | None = None, verify: ssl.SSLContext | bool = True
+) -> WireClient:
+    """A client of the server at `url`; over TLS its certificate is checked as `verify` says."""
+    return WireClient(HttpTransport(url, token, uds=uds, verify=verify))

@@ -63,6 +63,16 @@ class Drivers:
         driver = self._open.get(session)
         return driver.session if driver is not None else None
 
+    @property
+    def count(self) -> int:
+        """How many sessions are open here."""
+        return len(self._open)
+
+    @property
+    def running_count(self) -> int:
+        """How many runs are driven here."""
+        return sum(driver.run is not None for driver in self._open.values())
+
     def running(self, session: SessionID) -> bool:
         """Whether a run of it is driven here."""
         driver = self._open.get(session)

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from counterfoil.api.door import Door
 from counterfoil.api.faults import fault_of
+from counterfoil.api.observing import Observer
 from counterfoil.api.ui import pages
 from counterfoil.errors import CounterfoilError, TooMuch, Unauthenticated, UsageError
 from counterfoil.events import Envelope, HookRecord, Scope, Verdict
@@ -49,9 +50,9 @@ Check = Callable[[Request], None]
 Page = Callable[[Request, Caller], Awaitable[Response]]
 
 
-def ui_routes(app: Application, door: Door, check: Check) -> list[Route]:
+def ui_routes(app: Application, door: Door, check: Check, observer: Observer) -> list[Route]:
     """The routes. `check` refuses a request by a strange `Host` or from a page of another origin."""
-    site = _Pages(app, door, check)
+    site = _Pages(app, door, check, observer)
     return [
         Route("/ui", site.of(site.inbox), methods=["GET"]),
         Route("/ui/login", site.login, methods=["GET", "POST"]),
@@ -77,8 +78,9 @@ def _static(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 class _Pages:
-    def __init__(self, app: Application, door: Door, check: Check) -> None:
+    def __init__(self, app: Application, door: Door, check: Check, observer: Observer) -> None:
         self._app = app
+        self._observer = observer
         self._door = door
         self._check = check
         self._records: OrderedDict[AskID, list[HookRecord]] = OrderedDict()
@@ -90,8 +92,10 @@ class _Pages:
 
         async def endpoint(request: Request) -> Response:
             try:
-                self._check(request)
-                response = await page(request, self._caller(request))
+                with self._observer.request("ui", page.__name__, _peer(request)) as seen:
+                    self._check(request)
+                    seen.caller = await self._caller(request)
+                    response = await page(request, seen.caller)
             except ClientDisconnect:
                 raise
             except Unauthenticated:
@@ -105,8 +109,10 @@ class _Pages:
 
         return endpoint
 
-    def _caller(self, request: Request) -> Caller:
-        return self._door.caller(f"Bearer {request.cookies.get(COOKIE, '')}")
+    async def _caller(self, request: Request) -> Caller:
+        if COOKIE not in request.cookies and not self._door.is_local:
+            raise Unauthenticated("log in first")
+        return await self._door.caller(f"Bearer {request.cookies.get(COOKIE, '')}", _peer(request))
 
     async def login(self, request: Request) -> Response:
         """Ask for a token; keep it in the browser where it is one."""
@@ -115,7 +121,8 @@ class _Pages:
             if request.method == "GET":
                 return HTMLResponse(pages.login(), headers=HEADERS)
             token = (await _form(request)).get("token", "").strip()
-            self._door.caller(f"Bearer {token}")
+            with self._observer.request("ui", "login", _peer(request)) as seen:
+                seen.caller = await self._door.caller(f"Bearer {token}", _peer(request))
         except Unauthenticated:
             return HTMLResponse(pages.login("that is no valid token"), status_code=401, headers=HEADERS)
         except CounterfoilError as error:
@@ -262,6 +269,10 @@ def _event(name: str, data: dict[str, Any], offset: int | None) -> bytes:
 
 def _stream(frames: AsyncIterator[bytes]) -> Response:
     return StreamingResponse(frames, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
 
 
 def _who(caller: Caller) -> str:
