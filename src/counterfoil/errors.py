@@ -131,6 +131,12 @@ class AskIsSettled(AnswerRefused):
         self.receipt = receipt
 
 
+class TooSlow(CounterfoilError):
+    """A request didn't come whole in time."""
+
+    code = "too_slow"
+
+
 class TooFast(CounterfoilError):
     """Too many requests in too short a time; `after` says in how many seconds there may be another one."""
 

@@ -27,6 +27,7 @@ _KINDS: tuple[tuple[type[errors.CounterfoilError], int, str], ...] = (
     (errors.Forbidden, 403, "PERMISSION_DENIED"),
     (errors.Unauthenticated, 401, "UNAUTHENTICATED"),
     (errors.TooMuch, 413, "RESOURCE_EXHAUSTED"),
+    (errors.TooSlow, 408, "DEADLINE_EXCEEDED"),
     (errors.TooFast, 429, "RESOURCE_EXHAUSTED"),
     (errors.AskIsSettled, 409, "FAILED_PRECONDITION"),
     (errors.AskWithdrawn, 409, "FAILED_PRECONDITION"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from urllib.parse import unquote
 
 import grpc
 from google.protobuf import message_factory
+from google.protobuf.message import DecodeError
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -74,7 +75,7 @@ class GrpcDoor:
     def _handler(self, rpc: str, method: Any) -> grpc.RpcMethodHandler[Any, Any]:
         request = message_factory.GetMessageClass(method.input_type)
         response = message_factory.GetMessageClass(method.output_type)
-        codec = {"request_deserializer": request.FromString, "response_serializer": response.SerializeToString}
+        codec = {"request_deserializer": _parser(request), "response_serializer": response.SerializeToString}
         if rpc == "Runs.Converse":
             return grpc.stream_stream_rpc_method_handler(self._converse, **codec)  # type: ignore[arg-type]
         if rpc in STREAMS:
@@ -91,6 +92,7 @@ class GrpcDoor:
                 with self._observer.request("grpc", rpc, _peer(context)) as seen:
                     seen.of(request)
                     seen.caller = await self._caller(context)
+                    _require_read(request)
                     return await handler(self._app, seen.caller, request)
             except Exception as error:
                 await _abort(context, error)
@@ -104,6 +106,7 @@ class GrpcDoor:
                     seen.of(request)
                     seen.streams()
                     seen.caller = await self._caller(context)
+                    _require_read(request)
                     frames = STREAMS[rpc](self._app, seen.caller, request)
                     async with contextlib.aclosing(frames):  # type: ignore[type-var]
                         async for frame in frames:
@@ -159,6 +162,8 @@ class GrpcDoor:
 
     async def _heard(self, caller: Any, requests: AsyncIterator[pb.ConverseRequest], out: asyncio.Queue[Any]) -> None:
         async for said in requests:
+            if said is None:
+                said = pb.ConverseRequest()
             if (fault := await self._say(caller, said)) is not None:
                 await out.put(pb.ConverseResponse(refused=fault.detail))
 
@@ -172,6 +177,23 @@ class GrpcDoor:
         except CounterfoilError as error:
             return fault_of(error)
         return None
+
+
+def _parser(kind: Any) -> Callable[[bytes], Any]:
+    """Reads a message; `None` stands for what is none, so that it gets a typed error."""
+
+    def parse(data: bytes) -> Any:
+        try:
+            return kind.FromString(data)
+        except DecodeError:
+            return None
+
+    return parse
+
+
+def _require_read(request: Any) -> None:
+    if request is None:
+        raise UsageError("the request is no message of this rpc", hint="see proto/counterfoil/v1")
 
 
 def _peer(context: grpc.aio.ServicerContext[Any, Any]) -> str:

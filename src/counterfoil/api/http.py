@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
+from counterfoil.api.body import read_body
 from counterfoil.api.door import Door, host_allowed, origin_allowed
 from counterfoil.api.faults import Fault, fault_of
 from counterfoil.api.handlers import HANDLERS, STREAMS, Handler, watch_many
@@ -26,7 +27,7 @@ from counterfoil.api.openapi import document
 from counterfoil.api.routes import ROUTES, Route
 from counterfoil.api.ui import PAGE_HEADERS, docs_page, ui_routes
 from counterfoil.api.v1 import services_pb2 as pb
-from counterfoil.errors import CounterfoilError, Forbidden, TooMuch, UsageError
+from counterfoil.errors import CounterfoilError, Forbidden, UsageError
 from counterfoil.service.access import Caller
 from counterfoil.service.application import Application
 
@@ -185,11 +186,7 @@ def request_type(rpc: str) -> type[Message]:
 
 async def _message(request: Request, kind: type[Message]) -> Message:
     """The request message: its body, its path and its query. Raises `UsageError`, `TooMuch`."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise TooMuch(f"the body is larger than {MAX_BODY} bytes", hint="send less")
+    body = await read_body(request, MAX_BODY)
     fields: dict[str, Any] = {}
     if body:
         try:

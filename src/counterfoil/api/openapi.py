@@ -94,7 +94,7 @@ def _errors() -> dict[str, Any]:
     return {code: {"description": "an error", "content": problem} for code in _CODES}
 
 
-_CODES = ("400", "401", "403", "404", "405", "409", "413", "429", "502", "503")
+_CODES = ("400", "401", "403", "404", "405", "408", "409", "413", "429", "502", "503")
 
 
 def _reference(message: Any, schemas: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from counterfoil.errors import UsageError
 if TYPE_CHECKING:
     from counterfoil.api.door import Door
 
+MOST_REQUESTS = 5_000
+"""Connections and requests at once over HTTP: beyond that they get 503."""
 GRACE = 10.0
 """Seconds that runs have to come to an end, or to a question, once the server is told to stop."""
 
@@ -217,6 +219,7 @@ async def _http(site: object, where: Where) -> AsyncIterator[str]:
         lifespan="off",
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=64_000,
+        limit_concurrency=MOST_REQUESTS,
         **secured,
     )
     server = uvicorn.Server(config)

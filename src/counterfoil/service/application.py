@@ -29,7 +29,7 @@ from counterfoil.events.codec import encode_envelope, envelope_of, event_of
 from counterfoil.identity import START, AskID, Offset, ReviewID, RunID, SessionID, ToolCallID
 from counterfoil.ports import ReviewRule, SessionSummary
 from counterfoil.service.access import Action, Caller, may, sees
-from counterfoil.service.beginning import bounded
+from counterfoil.service.beginning import MAX_NAME, MAX_NOTE, MAX_STEER, MAX_TITLE, bounded, short
 from counterfoil.service.drivers import Drivers
 from counterfoil.service.frames import Frame, InboxFrame, OpenAsk
 from counterfoil.service.inbox import Inbox
@@ -110,6 +110,7 @@ class Application:
 
     async def rename(self, caller: Caller, session: SessionID, title: str) -> None:
         """Give a session a title."""
+        short("title", title, MAX_TITLE)
         async with self._driven(caller, session) as found:
             await found.rename(title)
 
@@ -117,6 +118,7 @@ class Application:
         self, caller: Caller, session: SessionID, *, at: Offset | None = None, title: str | None = None
     ) -> SessionID:
         """Copy a session."""
+        short("title", title or "", MAX_TITLE)
         await self._owned(caller, session, "drive")
         return await self.local.engine.fork(session, at=at, title=title)
 
@@ -142,7 +144,8 @@ class Application:
         """Ask another model from the next turn on. Raises `ConfigError` for a provider that isn't configured."""
         from counterfoil.config import find_provider
 
-        found = find_provider(self.local.settings, provider)
+        short("model", model, MAX_NAME)
+        found = find_provider(self.local.settings, short("provider", provider, MAX_NAME))
         async with self._driven(caller, session) as driven:
             await driven.set_model(provider, model, base_url=found.base_url)
 
@@ -165,6 +168,7 @@ class Application:
 
     async def steer(self, caller: Caller, session: SessionID, text: str) -> None:
         """Input for the run that goes on, wherever it is driven. Raises `UsageError` where there is none."""
+        short("text", text, MAX_STEER)
         await self._owned(caller, session, "drive")
         run = await self._open_run(session)
         letter = SteerLetter(run_id=run, text=text, principal=caller.principal)
@@ -272,6 +276,9 @@ class Application:
         `rule`: in place of the one that the ask shows, from whoever may drive the session. Raises `AskNotFound` (also
         for a stranger), `AskIsSettled`, `AskWithdrawn`, `UsageError`.
         """
+        short("note", note, MAX_NOTE)
+        short("rule", rule, MAX_NOTE)
+        short("idempotency_key", idempotency_key, MAX_NAME)
         self._require(caller, "answer")
         if rule:
             self._require(caller, "drive")

@@ -37,8 +37,27 @@ def new_session(
     )
 
 
+MAX_TITLE = 500
+MAX_NAME = 500
+MAX_NOTE = 20_000
+MAX_STEER = 400_000
+
+
+def short(field: str, text: str, most: int) -> str:
+    """`text`, which has `most` characters at most. Raises `UsageError` that names the field."""
+    if len(text) > most:
+        raise UsageError(f"{field}: has {len(text)} characters", hint=f"{most} at most")
+    return text
+
+
 def bounded(settings: Settings, new: NewSession) -> NewSession:
-    """`new` within the operator's bounds. Raises `UsageError` for a workspace that isn't a folder here."""
+    """`new` within the operator's bounds.
+
+    Raises `UsageError` for a workspace that isn't a folder here, and for names that are too long.
+    """
+    short("title", new.title, MAX_TITLE)
+    short("provider", new.provider, MAX_NAME)
+    short("model", new.model, MAX_NAME)
     place = Path(new.workspace)
     try:
         there = place.is_absolute() and place.is_dir()

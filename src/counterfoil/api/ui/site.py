@@ -16,11 +16,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from counterfoil.api.body import read_body
 from counterfoil.api.door import Door
 from counterfoil.api.faults import fault_of
 from counterfoil.api.observing import Observer
 from counterfoil.api.ui import pages
-from counterfoil.errors import CounterfoilError, TooMuch, Unauthenticated, UsageError
+from counterfoil.errors import CounterfoilError, Unauthenticated, UsageError
 from counterfoil.events import Envelope, HookRecord, Scope, Verdict
 from counterfoil.identity import START, AskID, Offset, SessionID
 from counterfoil.scrollback import Scrollback
@@ -290,11 +291,7 @@ def _refused(request: Request, error: CounterfoilError) -> Response:
 
 async def _form(request: Request) -> dict[str, str]:
     """The fields of a form, the last of each name. Raises `UsageError`, `TooMuch`."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM:
-            raise TooMuch(f"the form is larger than {MAX_FORM} bytes")
+    body = await read_body(request, MAX_FORM)
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise UsageError("a form is wanted", hint="use the page, or the API")
     try:
