@@ -186,7 +186,7 @@ def test_what_is_no_http_or_ends_in_the_middle(server: Server) -> None:
         head + b"Content-Length: -1\r\n\r\n",
         head + b"Content-Length: 10\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ):
-        assert exchange(server, sent).split(b"\r\n", 1)[0].split(b" ")[1:2] in ([b"400"], [b"404"], [b"431"]), sent[:60]
+        assert exchange(server, sent).split(b"\r\n", 1)[0].split(b" ")[1:2] in ([b"400"], [b"404"], []), sent[:60]
     exchange(server, head + b"Content-Length: 1000\r\n\r\n{")
     cut_off = exchange(server, head + b"X: " + b"y" * 100_000 + b"\r\n\r\n")  # it may be closed before all is sent
     assert cut_off.split(b"\r\n", 1)[0].split(b" ")[1:2] in ([b"400"], [b"431"], [])

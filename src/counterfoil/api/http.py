@@ -12,7 +12,7 @@ from google.protobuf import json_format, message_factory
 from google.protobuf.message import Message
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
@@ -77,8 +77,6 @@ class _Site:
                     message = await _message(request, kind)
                     seen.of(message)
                     answer = await handler(self._app, caller, message)
-            except ClientDisconnect:
-                raise
             except Exception as error:  # every error is told in the one model; what isn't typed goes to the log
                 return _problem(_logged(error))
             return JSONResponse(json_format.MessageToDict(answer))

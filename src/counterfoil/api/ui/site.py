@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, get_args
 from urllib.parse import parse_qs
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -97,8 +97,6 @@ class _Pages:
                     self._check(request)
                     seen.caller = await self._caller(request)
                     response = await page(request, seen.caller)
-            except ClientDisconnect:
-                raise
             except Unauthenticated:
                 if request.headers.get("x-fragment") or request.url.path.endswith("events"):
                     return Response("log in", status_code=401, headers=HEADERS)
