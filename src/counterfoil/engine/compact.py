@@ -88,6 +88,7 @@ async def _summarise(ctx: Context, items: list[HistoryItem]) -> tuple[str, Usage
         prompt = PromptItem(offset=Offset(1), parts=(TextPart(text=text),), source="harness")
         request = ModelRequest(
             history=History(items=[prompt]),
+            about=ctx.state.history,
             system="You summarise conversations between a person and an agent.",
             tools=(),
             settings=ModelSettings(model=ctx.state.meta.model, max_tokens=ctx.settings.max_tokens),

@@ -23,9 +23,13 @@ class ModelSettings(Value, frozen=True, kw_only=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `memo` keeps the wire bytes of what was encoded for this session and provider before."""
+    """One request. `memo` keeps the wire bytes of what was encoded for this session and provider before.
+
+    `about`: a history that isn't sent, and whose private data no error may show either: a server may remember it.
+    """
 
     history: History
+    about: History | None = None
     system: str
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings

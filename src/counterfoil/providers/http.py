@@ -17,7 +17,6 @@ from counterfoil.events.codec import loads
 from counterfoil.ports import CallChunk, ModelRequest, ModelTurn, ReasoningChunk, StreamItem, TextChunk
 from counterfoil.providers import faults
 from counterfoil.providers.wire import encode_json
-from counterfoil.state.history import History
 
 if TYPE_CHECKING:
     import httpx
@@ -154,7 +153,7 @@ class HttpProvider(ABC):
                     yield chunk
             turn = assembler.finish()
         except ProviderError as error:
-            raise self._clean(error, request.history) from None
+            raise self._clean(error, request) from None
         yield turn
 
     async def close(self) -> None:
@@ -265,10 +264,12 @@ class HttpProvider(ABC):
     def _timed_out(self) -> ProviderError:
         return ProviderError("timeout", f"{self._name} sent nothing for {self._timeout:g} s", permanent=False)
 
-    def _clean(self, error: ProviderError, history: History) -> ProviderError:
+    def _clean(self, error: ProviderError, request: ModelRequest) -> ProviderError:
         """`error` without a key, or anything of the private replay data, in its message: servers echo requests."""
         secrets = [self._api_key or "", *(v for v in self._headers.values() if len(v) >= 8)]
-        message = faults.scrub(error.message, secrets, faults.private_strings(history))
+        private = [*faults.private_strings(request.history)]
+        private += faults.private_strings(request.about) if request.about is not None else ()
+        message = faults.scrub(error.message, secrets, private)
         return ProviderError(
             error.kind, message, permanent=error.permanent, retry_after=error.retry_after, hint=error.hint
         )
