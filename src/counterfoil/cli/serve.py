@@ -72,6 +72,9 @@ def serve(
     rate: Annotated[
         float, typer.Option("--rate", min=0, help="Requests a second of one caller; 0 for no limit.")
     ] = 100.0,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Send OpenTelemetry traces to where OTEL_EXPORTER_OTLP_ENDPOINT says.")
+    ] = False,
     log_format: Annotated[LogFormat, typer.Option("--log-format", help="How the log on stderr is written.")] = (
         LogFormat.text
     ),
@@ -85,6 +88,8 @@ def serve(
 ) -> int:
     """Serve sessions over HTTP (with SSE) and gRPC until it is told to stop. SIGTERM parks what waits for a person."""
     import asyncio
+
+    import msgspec
 
     from counterfoil.cli import compose, serving
     from counterfoil.config import Flags
@@ -105,6 +110,7 @@ def serve(
         tls=serving.tls_of(tls_cert, tls_key, tls_client_ca),
     )
     access = serving.access_of(auth.value, oidc_issuer, oidc_audience, oidc_name, rate=rate)
+    access = msgspec.structs.replace(access, traces=traces)
     serving.set_up_log(log_format.value, log_level.value)
     return asyncio.run(serving.run(settings, compose.folder(workspace), where, access))
 

@@ -21,6 +21,7 @@ from counterfoil.errors import UsageError
 
 if TYPE_CHECKING:
     from counterfoil.api.door import Door
+    from counterfoil.service.tracing import Tracer
 
 MOST_REQUESTS = 5_000
 """Connections and requests at once over HTTP: beyond that they get 503."""
@@ -55,6 +56,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind = "local"
     issuer: Any = None
     rate: float = 100.0
+    traces: bool = False
 
 
 def tls_of(cert: Path | None, key: Path | None, client_ca: Path | None) -> Tls | None:
@@ -118,7 +120,7 @@ async def run(settings: Settings, workspace: Path, where: Where, access: Access)
     settings = running.ready(settings)
     door = _door(settings, access)
     async with compose.service(settings) as local:
-        app = Application(local, workspace)
+        app = Application(local, workspace, tracer=_tracer() if access.traces else None)
         observer = Observer(app)
         site = http_app(app, door, bound=where.host, observer=observer)
         stop = asyncio.Event()
@@ -147,6 +149,12 @@ def _door(settings: Settings, access: Access) -> Door:
 
     assert access.issuer is not None
     return Door(verifier=OidcTokens(access.issuer), rate=access.rate)
+
+
+def _tracer() -> Tracer:
+    from counterfoil.service.tracing import OpenTelemetry, Tracer
+
+    return Tracer(OpenTelemetry())
 
 
 def _check_tls(tls: Tls) -> None:

@@ -46,6 +46,7 @@ from counterfoil.state.session import Grant
 
 if TYPE_CHECKING:
     from counterfoil.service.local import LocalService
+    from counterfoil.service.tracing import Tracer
 
 MANY = 1_000_000
 PAGE = 1_000
@@ -66,11 +67,12 @@ class Application:
     Another owner's session doesn't exist for a caller: the error is the one of an id that nobody ever made.
     """
 
-    def __init__(self, local: LocalService, workspace: Path | None = None) -> None:
-        """`workspace`: where sessions work that name no folder."""
+    def __init__(self, local: LocalService, workspace: Path | None = None, tracer: Tracer | None = None) -> None:
+        """`workspace`: where sessions work that name no folder. `tracer` follows every session that is opened here."""
         self.local = local
         self.workspace = workspace or Path.cwd()
-        self.drivers = Drivers(local.engine)
+        self.drivers = Drivers(local.engine, tracer.follow) if tracer is not None else Drivers(local.engine)
+        self._tracer = tracer
         self._owners: dict[SessionID, Principal] = {}
         self._questions = Questions(local.store)
 
@@ -376,6 +378,8 @@ class Application:
     async def close(self, grace: float = 5.0) -> None:
         """Drain: park what waits, end what runs after `grace` seconds. The store is its owner's to close."""
         await self.drivers.close(grace)
+        if self._tracer is not None:
+            await self._tracer.close()
 
     # ---- who ----------------------------------------------------------------------------------------------------
 

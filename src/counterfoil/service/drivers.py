@@ -49,8 +49,10 @@ class _Driver:
 class Drivers:
     """Opens sessions on demand, one driver for each. Close it at the end: what runs is parked or ended."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, opened: Callable[[Session], None] = lambda _: None) -> None:
+        """`opened` is called with each session that is opened here."""
         self._engine = engine
+        self._tell = opened
         self._open: dict[SessionID, _Driver] = {}
         self._locks: WeakValueDictionary[SessionID, asyncio.Lock] = WeakValueDictionary()
         self.closing = False
@@ -167,6 +169,7 @@ class Drivers:
 
     async def _keep(self, session: Session) -> _Driver:
         driver = self._open[session.id] = _Driver(session, asyncio.get_running_loop().time())
+        self._tell(session)
         if self._reaper is None:
             self._reaper = asyncio.ensure_future(self._reap())
         async with self.opened:
