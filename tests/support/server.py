@@ -18,6 +18,7 @@ class Server:
     """One server process over the folder `home`: its sessions, its workspace `w`, its script. Ready when made."""
 
     def __init__(self, home: Path, script: dict[str, Any], *more: str, port: int = 0, grpc_port: int = 0) -> None:
+        self.home = home
         (home / "w").mkdir(exist_ok=True)
         (home / "script.json").write_text(json.dumps(script))
         env = {k: v for k, v in os.environ.items() if not k.startswith("COUNTERFOIL_")}
