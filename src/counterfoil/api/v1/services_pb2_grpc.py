@@ -5,7 +5,7 @@ import warnings
 
 from counterfoil.api.v1 import services_pb2 as counterfoil_dot_v1_dot_services__pb2
 
-GRPC_GENERATED_VERSION = '1.85.1'
+GRPC_GENERATED_VERSION = '1.85.4'
 GRPC_VERSION = grpc.__version__
 _version_not_supported = False
 
