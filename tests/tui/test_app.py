@@ -10,6 +10,7 @@ import pytest
 from textual import events
 from textual.widgets import DataTable, Input
 
+from counterfoil.errors import SessionHeld
 from counterfoil.identity import AskID
 from counterfoil.tui.app import CounterfoilApp
 from counterfoil.tui.ask import AskScreen
@@ -239,6 +240,26 @@ async def test_quitting_leaves_a_question_open_and_reopening_shows_the_same_scre
         await answer(pilot, again, time, "y")
         await idle(pilot, again)
         assert (tmp_path / "work" / "one").exists()
+
+
+async def test_a_session_that_another_process_drives_is_watched_and_answered(tmp_path: Path) -> None:
+    """Two clients, each with a service of its own over one state directory: the second one sees, asks and answers."""
+    time = SetTime()
+    script = {"turns": [{"text": "One.", "calls": [bash("touch one")]}, {"text": "Ok."}]}
+    first = client(tmp_path, script, time=time)
+    async with first.run_test(size=(80, 24)) as driving:
+        await prompt(driving, first, "Do it")
+        await asked(driving, first)
+        second = client(tmp_path, script, time=time, session=first.feed.seen.root)
+        async with second.run_test(size=(80, 24)) as watching:
+            await asked(watching, second)
+            with pytest.raises(SessionHeld):
+                await second.link.set_mode("bypass")
+            await answer(watching, second, time, "y")
+            await until(watching, lambda: second.feed.seen.session.status == "completed")
+            await idle(driving, first)
+            assert shown(second) == shown(first), "both screens show the same"
+    assert (tmp_path / "work" / "one").exists()
 
 
 async def test_commands_are_offered_and_taken(tmp_path: Path) -> None:

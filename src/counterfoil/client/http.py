@@ -124,7 +124,7 @@ def _parsed(body: bytes, kind: type[Message]) -> Any:
 
 
 async def _frames(rpc: str, response: httpx.Response) -> AsyncGenerator[Any, None]:
-    kind = response_type(rpc)
+    kind: Any = response_type(rpc)
     name, data = "", ""
     async for line in response.aiter_lines():
         if line.startswith(":"):

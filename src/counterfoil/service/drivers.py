@@ -20,6 +20,8 @@ IDLE = 60.0
 LOOK = 15.0
 OPEN = 500
 """So many sessions are open at most: beyond that the one that was idle longest is closed, or no more is opened."""
+PARKING = 5.0
+"""Seconds for runs that wait at a question to leave it open."""
 PARK = 0.1
 """Seconds between two looks, while the service drains, for runs that have come to a question."""
 
@@ -79,6 +81,12 @@ class Drivers:
         """Whether a run of it is driven here."""
         driver = self._open.get(session)
         return driver is not None and driver.run is not None
+
+    async def ended(self, session: SessionID) -> None:
+        """Wait for the end of the run that is driven here. Raises what it couldn't record."""
+        driver = self._open.get(session)
+        if driver is not None and driver.run is not None:
+            await asyncio.shield(driver.run)
 
     async def create(self, new: NewSession) -> Session:
         """Make a session and keep it open."""
@@ -233,13 +241,16 @@ class Drivers:
             self.opened.notify_all()
 
     async def _parked(self, grace: float) -> None:
-        """Wait until no run goes on, for `grace` seconds at most. One that comes to a question meanwhile is parked."""
+        """Wait until no run goes on, for `grace` seconds at most. One that comes to a question meanwhile is parked, for
+        which there are `PARKING` seconds in any case.
+        """
         loop = asyncio.get_running_loop()
-        until = loop.time() + grace
+        began = loop.time()
         while runs := [driver.run for driver in self._open.values() if driver.run is not None]:
             for driver in self._open.values():
                 driver.session.park()
-            if (left := until - loop.time()) <= 0:
+            asking = any(driver.run is not None and driver.session.state.asks for driver in self._open.values())
+            if (left := began + (max(grace, PARKING) if asking else grace) - loop.time()) <= 0:
                 return
             await asyncio.wait(runs, timeout=min(left, PARK), return_when=asyncio.FIRST_COMPLETED)
 
